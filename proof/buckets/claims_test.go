@@ -176,7 +176,7 @@ func TestClaims_AStoreThatIsAwayIsNotTheRecords(t *testing.T) {
 			w.store.behave(c.fault)
 			config := w.config(w.store.of(c.bucket), ", on_poison: dead_letter")
 			stop := w.run(config)
-			w.awaitStatus(c.want)
+			w.awaitFailure(c.want)
 			require.Empty(t, w.received())
 
 			w.store.behave(nil)
@@ -199,7 +199,7 @@ func TestClaims_AServerThatIsDownIsNotTheRecords(t *testing.T) {
 	w.add(nil, payload(1))
 	config := w.config("s3://kept?region=eu-central-1&use_path_style=true&endpoint=http%3A%2F%2F127.0.0.1%3A1", "")
 	stop := w.run(config)
-	w.awaitStatus("connect: connection refused")
+	w.awaitFailure("connect: connection refused")
 	stop()
 	require.NotContains(t, must(t, w.address, "status", "a"), "halted")
 	code, stdout, _ := do(t, w.address, "doctor", "-c", config)
@@ -218,15 +218,18 @@ func getsRefused(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// awaitStatus waits until the status of the process has a text. It is never halted.
-func (w *world) awaitStatus(text string) {
+// awaitFailure waits until the failure of the process has a text. It is an outage, and the process is not halted.
+func (w *world) awaitFailure(text string) {
 	w.t.Helper()
-	var status string
-	require.Eventually(w.t, func() bool {
-		_, status, _ = do(w.t, w.address, "status", "a")
-		return strings.Contains(status, "the store failed: ") && strings.Contains(status, text)
-	}, patience, 50*time.Millisecond, "%s", text)
-	require.NotContains(w.t, status, "halted")
+	const failureSQL = "SELECT coalesce((SELECT state || ' ' || coalesce(failed_class, '') || ' ' || coalesce(failed_error, '') FROM public.cursor), '')"
+	failure := ""
+	for end := time.Now().Add(patience); !strings.Contains(failure, text); time.Sleep(tick) {
+		require.True(w.t, time.Now().Before(end), "%q is not in %q", text, failure)
+		failure = pgtest.Value[string](w.t, w.pool, failureSQL)
+	}
+	require.True(w.t, strings.HasPrefix(failure, "running unreached resolve its claim check "+w.object(1)+": the store failed: "), failure)
+	_, status, _ := do(w.t, w.address, "status", "a")
+	require.Contains(w.t, status, "the store failed")
 }
 
 // run starts the daemon until the returned function is called.

@@ -11,14 +11,18 @@ import (
 // queries are the parameters of URLs: a client quotes the URL of a request that failed, and Azure's has a token there.
 var queries = regexp.MustCompile(`(://[^\s"'?]*)\?[^\s"']*`)
 
+// wrapped is what gocloud.dev/blob puts before an error of a client. The caller knows the name already, and a line of
+// status has room for the rest.
+var wrapped = regexp.MustCompile(`^blob \(key "[^"]*"\) \(code=\w+\): `)
+
 // worded returns an error of a client on one line, without the parameters of URLs. claim.IsAboutObject and the context's
 // errors are recognized as before.
 func worded(err error) error {
 	if err == nil {
 		return nil
 	}
-	text := strings.Join(strings.Fields(queries.ReplaceAllString(err.Error(), "$1")), " ")
-	return &wording{strings.ReplaceAll(text, rule, ""), err}
+	text := queries.ReplaceAllString(wrapped.ReplaceAllString(err.Error(), ""), "$1")
+	return &wording{strings.Join(strings.Fields(strings.ReplaceAll(text, rule, "")), " "), err}
 }
 
 // rule is a line in errors of Azure.

@@ -57,17 +57,17 @@ func (d *doctor) archives(ctx context.Context) {
 	}
 }
 
-// probe is the name of the file that archives writes. Each doctor takes the same, so none is left behind for good.
-const probe = "ordered-dispatcher-doctor"
+// trial is the name of the file that archives writes. Each doctor takes the same, so none is left behind for good.
+const trial = "ordered-dispatcher-doctor"
 
 func writable(ctx context.Context, shelf rules.Shelf) error {
-	if err := shelf.Put(ctx, probe, []byte("written by ordered-dispatcher doctor, which removes it at once\n")); err != nil {
+	if err := shelf.Put(ctx, trial, []byte("written by ordered-dispatcher doctor, which removes it at once\n")); err != nil {
 		return fmt.Errorf("write a file: %w", err)
 	}
-	if _, err := shelf.List(ctx, probe); err != nil {
+	if _, err := shelf.List(ctx, trial); err != nil {
 		return fmt.Errorf("list files: %w", err)
 	}
-	if err := shelf.Remove(ctx, probe); err != nil {
+	if err := shelf.Remove(ctx, trial); err != nil {
 		return fmt.Errorf("remove a file: %w", err)
 	}
 	return nil
