@@ -49,7 +49,7 @@ func (b Bucket) missing(ctx context.Context, name string, said error) error {
 	case errors.Is(err, io.EOF), err == nil && first.Key != name: // the list is in the order of names
 		return claim.ErrMissing
 	case gcerrors.Code(err) == gcerrors.NotFound:
-		return errors.New("the bucket does not exist, or may not be read")
+		return fmt.Errorf("the bucket cannot be listed, or does not exist: %w", err)
 	case err != nil:
 		return err
 	default:

@@ -166,7 +166,8 @@ func TestClaims_AStoreThatIsAwayIsNotTheRecords(t *testing.T) {
 		"overloaded":   {refusing(http.StatusServiceUnavailable, "SlowDown"), bucketName, "SlowDown"},
 		"hangs":        {hanging, bucketName, "context deadline exceeded"},
 		"breaks off":   {breaking, bucketName, "unexpected EOF"},
-		"no bucket":    {nil, "other", "the bucket does not exist, or may not be read"},
+		"no bucket":    {nil, "other", "the bucket cannot be listed, or does not exist: "},
+		"busy":         {getsBusy, bucketName, "the bucket lists the object, and does not return it"},
 		"no such key?": {getsRefused, bucketName, "the bucket lists the object, and does not return it"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -207,6 +208,16 @@ func TestClaims_AServerThatIsDownIsNotTheRecords(t *testing.T) {
 	require.Contains(t, stdout, "the store of claim checks, s3://kept?region=eu-central-1&use_path_style=true&endpoint=http%3A%2F%2F127.0.0.1%3A1, cannot be opened, so records that have one wait")
 	must(t, w.address, "run", "--drain", "-c", w.config(w.store.url(), ""))
 	require.Len(t, w.received(), 1)
+}
+
+// getsBusy has no time for objects. The driver takes the number in the request's id for the status of a redirect, and
+// reports that there is no bucket.
+func getsBusy(w http.ResponseWriter, r *http.Request) bool {
+	if r.Method != http.MethodGet || r.URL.Query().Has("list-type") {
+		return false
+	}
+	refuse(w, http.StatusServiceUnavailable, "SlowDown")
+	return true
 }
 
 // getsRefused answers as if there were no object, as S3 does for one in cold storage.

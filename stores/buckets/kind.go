@@ -90,7 +90,7 @@ func Opened(bucket *blob.Bucket) stores.Opened {
 func reach(ctx context.Context, bucket *blob.Bucket) error {
 	_, _, err := bucket.ListPage(ctx, blob.FirstPageToken, 1, nil)
 	if gcerrors.Code(err) == gcerrors.NotFound {
-		return errors.New("the bucket does not exist, or may not be read")
+		return fmt.Errorf("the bucket cannot be listed, or does not exist: %w", worded(err))
 	}
 	return worded(err)
 }
