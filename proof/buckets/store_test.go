@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -116,12 +117,12 @@ func hanging(_ http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// breaking begins an answer and breaks off.
+// breaking begins to answer with an object and breaks off.
 func breaking(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodGet || r.URL.Query().Has("list-type") {
 		return false
 	}
-	w.Header().Set("Content-Length", "1000000")
+	w.Header().Set("Content-Length", strconv.Itoa(len(payload(1))))
 	_, _ = w.Write([]byte("part"))
 	_ = http.NewResponseController(w).Flush()
 	panic(http.ErrAbortHandler)
