@@ -20,7 +20,6 @@ require (
 )
 
 require (
-	cloud.google.com/go/monitoring v1.30.0 // indirect
 	github.com/alecthomas/kong v1.17.0 // indirect
 	github.com/aws/aws-sdk-go-v2 v1.41.9 // indirect
 	github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream v1.7.11 // indirect
