@@ -25,11 +25,11 @@ func (b Bucket) Put(ctx context.Context, name string, content []byte) error {
 	return b.bucket.WriteAll(ctx, name, content, &blob.WriterOptions{ContentType: "application/octet-stream", IfNotExist: true})
 }
 
-// Get reads an object.
+// Get reads an object. It asks for no range: S3 refuses each range of an object that is empty.
 func (b Bucket) Get(ctx context.Context, name string, limit int) ([]byte, error) {
-	reader, err := b.bucket.NewRangeReader(ctx, name, 0, int64(limit)+1, nil)
+	reader, err := b.bucket.NewReader(ctx, name, nil)
 	if gcerrors.Code(err) == gcerrors.NotFound {
-		return nil, b.missing(ctx)
+		return nil, b.missing(ctx, name, err)
 	}
 	if err != nil {
 		return nil, err
@@ -38,18 +38,22 @@ func (b Bucket) Get(ctx context.Context, name string, limit int) ([]byte, error)
 	if reader.Size() > int64(limit) {
 		return nil, claim.ErrTooLarge
 	}
-	return io.ReadAll(reader)
+	return io.ReadAll(io.LimitReader(reader, int64(limit)+1))
 }
 
-// missing distinguishes an object that is not there from a bucket that is not there.
-func (b Bucket) missing(ctx context.Context) error {
-	switch there, err := b.bucket.IsAccessible(ctx); {
+// missing returns ErrMissing if the list of the bucket does not have the object. A driver's word alone is not enough:
+// it also takes an absent bucket for it, an object in cold storage, and, by the text of an error, some outages.
+func (b Bucket) missing(ctx context.Context, name string, said error) error {
+	first, err := b.bucket.List(&blob.ListOptions{Prefix: name}).Next(ctx)
+	switch {
+	case errors.Is(err, io.EOF), err == nil && first.Key != name: // the list is in the order of names
+		return claim.ErrMissing
+	case gcerrors.Code(err) == gcerrors.NotFound:
+		return fmt.Errorf("the bucket cannot be listed, or does not exist: %w", err)
 	case err != nil:
 		return err
-	case !there:
-		return errors.New("the bucket does not exist, or may not be read")
 	default:
-		return claim.ErrMissing
+		return fmt.Errorf("the bucket lists the object, and does not return it: %w", said)
 	}
 }
 

@@ -19,5 +19,6 @@
 //
 // # Left out
 //
-// Opening and closing buckets, and their credentials. Use in the configuration of the program: it knows directories.
+// Opening and closing buckets, and their credentials. The daemon opens buckets by the URL in its configuration: see module
+// stores/buckets.
 package claimcheck

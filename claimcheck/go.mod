@@ -8,6 +8,8 @@ require (
 	gocloud.dev v0.46.0
 )
 
+require cloud.google.com/go/monitoring v1.30.0 // indirect
+
 require (
 	cloud.google.com/go/iam v1.12.0 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect

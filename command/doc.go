@@ -1,6 +1,6 @@
 // Package command is the program ordered-dispatcher: its command line, its configuration file and its daemon. It is
 // public so that you can build the program again with sinks of your own: write a main function that calls Main, as
-// examples/own-sink does.
+// examples/own-sink does, or Program.Main with object stores.
 //
 //	os.Args ──▶ Main ──▶ one command ──▶ package daemon ──▶ cursor, processor, sources, sinks
 //	                          │

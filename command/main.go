@@ -15,19 +15,31 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks"
+	"github.com/ordered-dispatcher/ordered-dispatcher/stores"
 )
 
+// Main runs the program with sinks of these kinds, and with directories as its only object stores: see Program.Main.
+func Main(kinds ...sinks.Spec) { Program{Sinks: kinds}.Main() }
+
+// Program is the program with the parts that it was built with.
+type Program struct {
+	// Sinks are the kinds of sinks that a configuration may have.
+	Sinks []sinks.Spec
+	// Stores are the kinds of object stores that it may have, besides directories.
+	Stores []stores.Spec
+}
+
 // Main runs the program with the arguments of this process and ends the process with the exit code of the command. It
-// never returns. A configuration may have sinks of these kinds. Main also changes how the operating system treats the
+// never returns. Main also changes how the operating system treats the
 // process: there is no core dump that could show a secret, and no child inherits an open file.
-func Main(kinds ...sinks.Spec) {
+func (p Program) Main() {
 	if err := daemon.Undumpable(); err != nil {
 		fmt.Fprintln(os.Stderr, "ordered-dispatcher:", err) // a sandbox may forbid it; the program works without
 	}
 	if err := daemon.CloseOnExec(); err != nil {
 		fmt.Fprintln(os.Stderr, "ordered-dispatcher:", err)
 	}
-	os.Exit(execute(os.Args[1:], system{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, env: os.LookupEnv, exit: os.Exit, kinds: kinds}))
+	os.Exit(execute(os.Args[1:], system{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, env: os.LookupEnv, exit: os.Exit, kinds: daemon.Kinds(p)}))
 }
 
 // system is the surroundings that commands can use.
@@ -37,7 +49,7 @@ type system struct {
 	env            func(string) (string, bool)
 	exit           func(int)
 	known          *known
-	kinds          []sinks.Spec // the sinks that a configuration may have
+	kinds          daemon.Kinds
 }
 
 // known holds the secrets that the command must not print: a server repeats the login.

@@ -9,7 +9,7 @@
 //   - Hold: a process that needs a row which is older than Keep. Its Fix is what makes the row free.
 //   - Pruned: how far rows are gone, in the table "pruned" beside the cursors. A seek to a place before that is
 //     refused (operator.PrunedError).
-//   - Shelf: where archive files go. Directory is one. An object store would be another.
+//   - Shelf: where archive files go. Directory is one, and an object store another: see module stores/buckets.
 //   - Erasure: the removal of a person's data from rows that every process has delivered.
 //
 // # Diagram
@@ -45,6 +45,7 @@
 //     it would wait for workers, and they for it.
 //   - A pass knows what every cursor of the schema reads, or removes nothing. A cursor that appears in between ends
 //     the pass.
+//   - A shelf has 8 s for a batch. One that is away costs nothing but the pass: no row is deleted before its file is there.
 //   - A transaction that removes rows is a writer of the table, so the fence waits for it. It has at most Batch rows,
 //     waits at most 100 ms for a lock, and the pass then rests as long as the transaction took.
 //   - A row and its copy in an archive table change in one transaction. A file is on the disk before its rows are
@@ -57,7 +58,6 @@
 //
 // # Left out
 //
-// Who the readers are: package command finds that out from the file and the audit. Other object stores than a
-// directory: gocloud.dev/blob would bring the SDKs of three clouds into the module of the library, so there is
-// only the interface Shelf. The audit of cursors and dead letters have no rule here: see docs/operations.md.
+// Who the readers are: package command finds that out from the file and the audit. Object stores: gocloud.dev/blob would
+// bring the SDKs of three clouds into the module of the library, so it has only the interface Shelf. The audit of cursors and dead letters have no rule here: see docs/operations.md.
 package retention

@@ -25,9 +25,11 @@ var (
 	ErrUnknown = errors.New("nothing was removed, because it is not known what a cursor needs")
 )
 
-// Config describes a pass. All fields except Others are required.
+// Config describes a pass. All fields except Shelf and Others are required.
 type Config struct {
 	Rule Rule
+	// Shelf is where ModeFiles writes. Default: the directory Rule.Directory. A URL there has no default.
+	Shelf Shelf
 	// Operator has the cursors of all processes that read the table.
 	Operator *operator.Operator
 	// Source is the table, read in the order in which rows go.
@@ -124,6 +126,7 @@ func (c Config) known() error {
 type pass struct {
 	Config
 	pruning *table.Pruning
+	shelf   Shelf // of ModeFiles
 	states  map[string]cursor.State
 	through []operator.Pruned // before the pass
 	report  Report
@@ -133,6 +136,9 @@ func newPass(ctx context.Context, c Config) (p pass, err error) {
 	c.Rule = c.Rule.Filled()
 	p.Config = c
 	if err := errors.Join(c.Rule.Check(), c.known()); err != nil {
+		return p, err
+	}
+	if p.shelf, err = c.shelf(); err != nil {
 		return p, err
 	}
 	if p.pruning, err = c.Source.Pruning(ctx, c.Rule.Keep, p.needs()); err == nil {

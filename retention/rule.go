@@ -18,7 +18,7 @@ type Rule struct {
 	Keep time.Duration `knob:"keep" need:"keep: 168h" min:"1s" max:"876000h"`
 	// Mode is what happens to the rows. ModeDelete deletes them. ModeDrop drops partitions whose range is over.
 	// ModeMark marks them in Column. ModeArchive moves them into the table Archive, and ModeFiles into compressed
-	// files in Directory.
+	// files in Directory, or on the shelf of the pass.
 	//
 	// In the file: `delete` them, `drop` partitions whose range is over, `mark` them in a column, move them to an
 	// `archive` table, or move them to compressed `files`.
@@ -31,9 +31,11 @@ type Rule struct {
 	//
 	// In the file: the table of `mode: archive`, with its schema. It has the columns of the source's table.
 	Archive string `knob:"archive" like:"archive: public.bookings_archive"`
-	// Directory is where ModeFiles writes. It belongs to one database alone.
+	// Directory is where ModeFiles writes: a directory, or the URL of an object store, which Config.Shelf has opened. It
+	// belongs to one database alone.
 	//
-	// In the file: the directory of `mode: files`. It belongs to one database alone.
+	// In the file: where `mode: files` writes: a directory, or the URL of an
+	// [object store](docs/producers.md#object-stores). It belongs to one database alone.
 	Directory string `knob:"directory" like:"directory: /var/lib/dispatcher/archive"`
 	// Batch is how many rows one transaction removes. Deliveries of newer rows wait for it.
 	//
@@ -71,9 +73,13 @@ func (r Rule) Check() error {
 		faults.If(own.value != "" && r.Mode != own.mode, "%s is only for mode %s, and the mode is %s: remove one of them", own.key, own.mode, r.Mode)
 	}
 	faults.If(r.Archive != "" && !strings.Contains(r.Archive, "."), "archive %s has no schema: write public.%[1]s", r.Archive)
-	faults.If(r.Directory != "" && !filepath.IsAbs(r.Directory), "directory %s is not an absolute path", r.Directory)
+	faults.If(r.Directory != "" && !filepath.IsAbs(r.Directory) && !isURL(r.Directory),
+		"directory %s is not an absolute path, nor the URL of an object store", r.Directory)
 	return errors.Join(faults...)
 }
+
+// isURL reports whether a directory is in an object store.
+func isURL(directory string) bool { return strings.Contains(directory, "://") }
 
 // place is where the rows are afterwards; "" if they are gone for good.
 func (r Rule) place() string {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -20,7 +21,8 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
-// Shelf is where archive files go. An object store would be another one beside Directory.
+// Shelf is where archive files go. Directory is one; module stores/buckets has object stores. Calls end with their
+// context.
 type Shelf interface {
 	// Put stores content under a name, and replaces what was there. When it returns nil, a crash does not lose it.
 	Put(ctx context.Context, name string, content []byte) error
@@ -29,6 +31,21 @@ type Shelf interface {
 	// Remove removes a file. It is no error if there is none.
 	Remove(ctx context.Context, name string) error
 }
+
+// shelf returns where ModeFiles writes.
+func (c Config) shelf() (Shelf, error) {
+	if c.Shelf == nil && isURL(c.Rule.Directory) {
+		return nil, fmt.Errorf("directory %s is the URL of an object store: open it, and give it as Config.Shelf", c.Rule.Directory)
+	}
+	if c.Shelf == nil {
+		return Directory(c.Rule.Directory), nil
+	}
+	return c.Shelf, nil
+}
+
+// shelfTimeout bounds what one batch asks of its shelf. The transaction is open meanwhile, and the server ends it after
+// 10 s without a statement: see operator.Prune.
+const shelfTimeout = 8 * time.Second
 
 // Directory is a Shelf in the file system.
 type Directory string
@@ -128,7 +145,6 @@ func sameRows(written, deleted [][]byte) bool {
 // write stores a file of JSON lines. Then it removes the file of an earlier attempt that crashed before its rows were
 // deleted: it begins with the same row, and no row of it is gone.
 func (p *pass) write(ctx context.Context, s table.Stretch, rows [][]byte) error {
-	shelf := Directory(p.Rule.Directory)
 	name, err := fileName(p.pruning.Table(), s.First, s.Last)
 	if err != nil {
 		return err
@@ -137,24 +153,39 @@ func (p *pass) write(ctx context.Context, s table.Stretch, rows [][]byte) error 
 	if err != nil {
 		return err
 	}
-	if err := shelf.Put(ctx, name, content); err != nil {
-		return err
+	ctx, cancel := context.WithTimeoutCause(ctx, shelfTimeout, fmt.Errorf("the store took longer than %v", shelfTimeout))
+	defer cancel()
+	return p.put(ctx, s, name, content)
+}
+
+// put stores a file, and removes those that it replaces.
+func (p *pass) put(ctx context.Context, s table.Stretch, name string, content []byte) error {
+	if err := p.shelf.Put(ctx, name, content); err != nil {
+		return overdue(ctx, err)
 	}
 	prefix := beginning(p.pruning.Table(), s.First)
-	earlier, err := shelf.List(ctx, prefix)
+	earlier, err := p.shelf.List(ctx, prefix)
 	if err != nil {
-		return err
+		return overdue(ctx, err)
 	}
 	for _, other := range earlier {
 		last, err := url.QueryUnescape(strings.TrimSuffix(strings.TrimPrefix(other, prefix), suffix))
 		if err != nil || other == name || p.gone(cursor.Position(last)) {
 			continue
 		}
-		if err := shelf.Remove(ctx, other); err != nil {
-			return err
+		if err := p.shelf.Remove(ctx, other); err != nil {
+			return overdue(ctx, err)
 		}
 	}
 	return nil
+}
+
+// overdue names a deadline of ours.
+func overdue(ctx context.Context, err error) error {
+	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), context.Canceled) {
+		return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	}
+	return err
 }
 
 // gone reports whether rows up to a position were removed before, so that only files have them.

@@ -131,7 +131,7 @@ func TestClaims_TheDaemonResolvesThemOrPassesThemOn(t *testing.T) {
 
 	for _, away := range []string{dir + "/away", empty} {
 		_, stdout, _ = do(t, address, "doctor", "-c", file(t, "processes: {d: {source: {table: public.outbox, preset: outbox}, sink: {stdout: {}}, claims: "+away+"}}"))
-		require.Contains(t, stdout, "the store of claim checks is away")
+		require.Contains(t, stdout, "the store of claim checks, "+away+", cannot be opened, so records that have one wait")
 	}
 
 	code, stdout, stderr = run("resolving", ", compressed: decompress, claims: "+dir)

@@ -47,6 +47,8 @@ var arrows = map[string][]string{
 	"claim":                  {"internal/packed"},
 	"claimcheck":             {"claim"},
 	"internal/packed":        {},
+	"stores":                 {"claim", "retention"},
+	"stores/buckets/":        {"claim", "claimcheck", "retention", "stores", "stores/buckets"},
 	"internal/zstd":          {},
 	"payload":                {"claim", "internal/packed", "internal/zstd", "processor"},
 	"upcast":                 {"internal/packed", "internal/visible", "processor"},
@@ -93,6 +95,10 @@ func TestImports_FindsArrowsThatPointTheOtherWay(t *testing.T) {
 		{"cmd/ordered-dispatcher", module + "/proof/torture/history"},
 		{"outbox", module + "/processor"},
 		{"inbox", module + "/sinks/webhook"},
+		{"stores", module + "/stores/buckets"},
+		{"command/internal/daemon", module + "/stores/buckets/s3"},
+		{"command/internal/daemon", module + "/claimcheck"},
+		{"stores/buckets/s3", module + "/command"},
 	} {
 		require.NotEmpty(t, fault(c[0], c[1]), c)
 	}
@@ -109,6 +115,18 @@ func TestProgram_HasEverySinkWithASpec(t *testing.T) {
 	for _, spec := range specs {
 		require.Contains(t, program, module+"/sinks/"+filepath.Base(filepath.Dir(spec)))
 	}
+}
+
+// A kind of bucket is one package, and a line of main.
+func TestProgram_HasEveryStore(t *testing.T) {
+	t.Parallel()
+	all := shippedImports(t, filepath.Join("..", ".."))
+	for dir := range all {
+		if kind, ok := strings.CutPrefix(dir, "stores/buckets/"); ok {
+			require.Contains(t, all["cmd/ordered-dispatcher"], module+"/stores/buckets/"+kind)
+		}
+	}
+	require.Contains(t, all, "stores/buckets/s3")
 }
 
 // fault says what is wrong with an import; "" if nothing is.
@@ -147,7 +165,7 @@ func arrow(from, to string) bool {
 		return below(from, "proof")
 	}
 	if below(from, "command/internal/daemon") {
-		return below(to, "claim", "cursor", "payload", "processor", "retention", "sources", "upcast", "sinks", "readmodel", "migrations", "outbox", "internal/answer", "internal/bounded", "internal/knob", "internal/outcome", "internal/pgname", "internal/pgurl", "internal/pgwall", "internal/plaintext", "internal/prepared", "internal/privilege", "internal/secret", "internal/visible", "command/internal/daemon")
+		return to == "stores" || below(to, "claim", "cursor", "payload", "processor", "retention", "sources", "upcast", "sinks", "readmodel", "migrations", "outbox", "internal/answer", "internal/bounded", "internal/knob", "internal/outcome", "internal/pgname", "internal/pgurl", "internal/pgwall", "internal/plaintext", "internal/prepared", "internal/privilege", "internal/secret", "internal/visible", "command/internal/daemon")
 	}
 	origin := "" // the nearest one: arrows may also have a directory below another one
 	for dir := range arrows {

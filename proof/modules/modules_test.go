@@ -21,7 +21,7 @@ func heavy(t *testing.T, path string) bool {
 	t.Helper()
 	return hasPrefix(path, slices.Concat(slices.Concat(slices.Collect(maps.Values(clients(t)))...), []string{
 		"github.com/cloudevents/", "github.com/fergusstrange/", "github.com/pressly/goose", "github.com/prometheus/",
-		"go.opentelemetry.io/otel/sdk", "google.golang.org/api", ours + "/",
+		"go.opentelemetry.io/otel/sdk", "google.golang.org/api", "gocloud.dev", "github.com/aws/", "github.com/Azure/", ours + "/",
 	}))
 }
 
@@ -148,6 +148,7 @@ func TestInstall_TheProgramOfAVersion(t *testing.T) {
 	require.Equal(t, r.version, strings.TrimSpace(string(version)))
 	linked := u.linked(t, program)
 	require.Contains(t, linked, ours+"/sinks/kafka")
+	require.Contains(t, linked, ours+"/stores/buckets")
 	for _, path := range []string{"github.com/fergusstrange/embedded-postgres", "github.com/stretchr/testify", ours + "/proof"} {
 		require.NotContains(t, linked, path)
 	}

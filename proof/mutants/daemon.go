@@ -133,7 +133,7 @@ var daemonMutants = []mutant{
 	mutate("a seek goes back to rows that are being removed", "command/internal/daemon.TestPrune_ASeekThatComesMeanwhileSeesThatTheRowsAreGone",
 		text("cursor/operator.sharePrunedSQL", "SELECT pg_advisory_xact_lock_shared(", "SELECT abs(")),
 	mutate("a file of rows that a crash left in the table stays", "command/internal/daemon.TestPrune_ACrashBetweenFileAndDeleteNeitherLosesNorDoubles",
-		code("retention.pass.write", "other == name", "other == name || true")),
+		code("retention.pass.put", "other == name", "other == name || true")),
 	mutate("a partition is detached with a record of an open transaction", "command/internal/daemon.TestPrune_ATransactionThatWritesToAPartitionKeepsIt",
 		code("retention.pass.free", "stop == nil && len(writers) == 0", "stop == nil")),
 	mutate("a partition takes records after it was asked about", "command/internal/daemon.TestPrune_NoTransactionBeginsToWriteToAPartitionThatIsToGo",

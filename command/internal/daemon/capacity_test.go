@@ -82,7 +82,7 @@ var sinksWithTimeout = map[string]string{
 // TestMaxLease_FollowsTheTimeoutOfEachKindOfSink: doctor advises to lower the timeout, and an operator who raises it expects longer calls.
 func TestMaxLease_FollowsTheTimeoutOfEachKindOfSink(t *testing.T) {
 	t.Parallel()
-	for _, k := range kinds {
+	for _, k := range kinds.Sinks {
 		kind := k.Name
 		sink, known := sinksWithTimeout[kind]
 		require.True(t, known, "%s has no place for its time-out here", kind)

@@ -49,6 +49,7 @@ type Collected struct {
 // there whose table is not known. The result is valid also with an error.
 func CollectClaims(ctx context.Context, config Config, c Collection) ([]Collected, error) {
 	stores := config.claimStores()
+	defer config.stores.close()
 	switch {
 	case len(stores) == 0:
 		return nil, usage("no process of the file has the key claims, which names the store of claim checks")
@@ -75,7 +76,7 @@ func CollectClaims(ctx context.Context, config Config, c Collection) ([]Collecte
 	var errs []error
 	for _, where := range stores {
 		done := Collected{Store: where}
-		objects := openClaims(where)
+		objects := lazyObjects{config.stores, where}
 		err := outbox.Orphans(ctx, pool, objects, c.OlderThan, rows, func(o claim.Object) error {
 			if err := c.Fate(ctx, objects, o); err != nil {
 				return err
@@ -101,9 +102,6 @@ func (c Config) claimStores() (all []string) {
 	}
 	return all
 }
-
-// openClaims opens the store that the key claims names.
-func openClaims(where string) claim.Store { return claim.Dir(where) }
 
 // referring returns the columns with headers of all tables that may refer to objects. A row that is moved or copied
 // meanwhile comes later in this order, so it is seen at one of the two places.

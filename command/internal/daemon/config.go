@@ -42,6 +42,8 @@ type Config struct {
 	trustedFiles []string
 	// databaseFiles are the files to which references in Database point, with their content.
 	databaseFiles map[string]string
+	// stores opens the object stores that the file names.
+	stores *storeSet
 	// renewal is nil if no reference points to a file.
 	renewal *renewal
 }
@@ -63,10 +65,11 @@ type Process struct {
 	//
 	// In the file: one of the [receivers](README.md#receivers). Each has a page with its own keys.
 	Sink Sink `knob:"sink" need:"sink: {webhook: {url: \"https://…\"}}"`
-	// Claims is the directory of the objects of claim checks; "" if references are passed on.
+	// Claims is the store of the objects of claim checks: a directory or a URL; "" if references are passed on.
 	//
-	// In the file: the directory with the payloads of [claim checks](docs/producers.md#large-payloads). They are read
-	// there before a record goes out. Default: the receiver gets the reference.
+	// In the file: the directory with the payloads of [claim checks](docs/producers.md#large-payloads), or the URL of
+	// an [object store](docs/producers.md#object-stores). They are read there before a record goes out. Default: the
+	// receiver gets the reference.
 	Claims string `knob:"claims" like:"claims: /var/lib/ordered-dispatcher/claims"`
 	// Decompress replaces payloads with the header content-encoding: zstd by what they were.
 	//
@@ -83,6 +86,8 @@ type Process struct {
 
 	// files are the files to which references of the process point, with their content.
 	files map[string]string
+	// stores opens Claims.
+	stores *storeSet
 }
 
 // filled returns the process with the defaults of all settings.

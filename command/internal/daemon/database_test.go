@@ -177,4 +177,4 @@ func (b *buffer) String() string {
 
 // kinds are sinks with all abilities that the daemon looks for. A sink that is added needs no place here: the daemon
 // knows it by its spec, and tests of its own hold that.
-var kinds = []sinks.Spec{webhook.Spec(), rabbitmq.Spec(), nats.Spec(), kafka.Spec(), pubsub.Spec(), sql.Spec(), sinkexec.Spec(), stdout.Spec()}
+var kinds = daemon.Kinds{Sinks: []sinks.Spec{webhook.Spec(), rabbitmq.Spec(), nats.Spec(), kafka.Spec(), pubsub.Spec(), sql.Spec(), sinkexec.Spec(), stdout.Spec()}}

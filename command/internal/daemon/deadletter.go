@@ -41,7 +41,10 @@ func NewDeadLetters(ctx context.Context, c Config) (*DeadLetters, error) {
 }
 
 // Close closes the connections.
-func (d *DeadLetters) Close() { d.pool.Close() }
+func (d *DeadLetters) Close() {
+	d.config.stores.close()
+	d.pool.Close()
+}
 
 // List returns the dead letters of a process, or of all processes if process is "", in the order in which they were
 // put aside, without their payloads. With all, it includes those that are resolved.

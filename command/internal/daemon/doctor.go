@@ -32,7 +32,8 @@ const (
 // Finding is one disagreement between the file and the database.
 type Finding operator.Finding
 
-// Doctor compares the file with the database and changes nothing. It returns its findings: first those about the
+// Doctor compares the file with the database and changes nothing there. Where a rule writes archive files, it writes one
+// and removes it. It returns its findings: first those about the
 // database, then those about each process. It returns an error if the configuration cannot be used.
 func Doctor(ctx context.Context, c Config) ([]Finding, error) {
 	return examine(ctx, c, checkTimeout)
@@ -47,6 +48,7 @@ func examine(ctx context.Context, c Config, patience time.Duration) ([]Finding, 
 		return nil, err
 	}
 	defer pool.Close()
+	defer c.stores.close()
 	d := &doctor{config: c, secrets: c.Secrets(), patience: patience, pool: pool, store: store}
 	if !d.connects(ctx) {
 		return d.findings, nil
@@ -58,9 +60,11 @@ func examine(ctx context.Context, c Config, patience time.Duration) ([]Finding, 
 	rows := d.cursors(ctx)
 	for _, p := range c.Processes {
 		d.check(ctx, p.Name, func(ctx context.Context) error { return d.process(ctx, p, rows) })
+		d.claims(ctx, p)
 	}
 	d.check(ctx, "", d.rules)
 	d.check(ctx, "", d.closed)
+	d.archives(ctx)
 	return d.findings, nil
 }
 

@@ -176,7 +176,6 @@ func (d *doctor) process(ctx context.Context, p Process, rows []cursor.Row) erro
 	}
 	d.pass(p, findings)
 	refused := slices.ContainsFunc(findings, func(f table.Finding) bool { return f.Severity == table.Refuse })
-	d.claims(p)
 	if err := d.sink(ctx, p); err != nil {
 		return err
 	}

@@ -193,7 +193,7 @@ func (c RunConfig) RenewEvery(d time.Duration) RunConfig {
 func Renewed[T processor.BatchSink](c Config, made func(token string) T) func(context.Context) error {
 	p := c.Processes[0]
 	p.Sink.Config = &madeConfig[T]{Bearer: p.Sink.Config.(*webhook.Config).Bearer, made: made}
-	c.renewal.kinds = []sinks.Spec{{Name: p.Sink.Kind, New: func() sinks.Config { return &madeConfig[T]{made: made} }}}
+	c.renewal.kinds.Sinks = []sinks.Spec{{Name: p.Sink.Kind, New: func() sinks.Config { return &madeConfig[T]{made: made} }}}
 	r := &renewed{
 		rotation: p.rotation(dependencies{config: c, renewInterval: time.Nanosecond}),
 		sink:     sinks.Opened{Pipeline: made(p.Sink.Config.(*madeConfig[T]).Bearer)},

@@ -19,8 +19,8 @@ import (
 )
 
 // Load reads a configuration file; "-" is standard input. Every error is a *UsageError, and names all faults of the
-// file. kinds are the sinks that the file may have.
-func Load(path string, stdin io.Reader, env yamlfile.Environment, kinds []sinks.Spec) (Config, error) {
+// file. kinds are what the file may have.
+func Load(path string, stdin io.Reader, env yamlfile.Environment, kinds Kinds) (Config, error) {
 	name, text, err := path, []byte(nil), error(nil)
 	if path == "-" {
 		name = "stdin"
@@ -42,14 +42,15 @@ func Load(path string, stdin io.Reader, env yamlfile.Environment, kinds []sinks.
 }
 
 // Parse reads a configuration from text. name is the name of the file.
-func Parse(name string, text []byte, env yamlfile.Environment, kinds []sinks.Spec) (Config, error) {
+func Parse(name string, text []byte, env yamlfile.Environment, kinds Kinds) (Config, error) {
 	file := yamlfile.Parse(name, text, env)
 	if err := file.Err(); err != nil {
 		return Config{}, err
 	}
-	renewal := &renewal{name: name, text: text, env: env, kinds: kinds, once: map[string]bool{}, users: make(chan string, 1)}
+	set := newStoreSet(kinds.Stores)
+	renewal := &renewal{name: name, text: text, env: env, kinds: kinds, stores: set, once: map[string]bool{}, users: make(chan string, 1)}
 	file.ReadFilesBy(renewal.readFirst)
-	config := parseFile(file.Root(), kinds)
+	config := parseFile(file.Root(), kinds.Sinks, set)
 	if file.Root().FileTexts() != nil {
 		config.renewal = renewal
 	}
@@ -60,13 +61,14 @@ func Parse(name string, text []byte, env yamlfile.Environment, kinds []sinks.Spe
 	return config, file.Err()
 }
 
-func parseFile(root yamlfile.Node, kinds []sinks.Spec) (c Config) {
+func parseFile(root yamlfile.Node, kinds []sinks.Spec, set *storeSet) (c Config) {
+	c.stores = set
 	root.Decode(&c, yamlfile.By{
 		"database":     func(n yamlfile.Node) { c.Database, c.databaseFiles = parseDatabase(n), n.FileTexts() },
 		"schema":       func(n yamlfile.Node) { c.Schema = parseSchema(n) },
 		"listen_token": func(n yamlfile.Node) { c.ListenToken = parseToken(n) },
-		"processes":    func(n yamlfile.Node) { c.Processes = parseProcesses(n, c.Schema, kinds) },
-		"retention":    func(n yamlfile.Node) { c.Rules = parseRules(n, c.Processes) },
+		"processes":    func(n yamlfile.Node) { c.Processes = parseProcesses(n, c.Schema, kinds, set) },
+		"retention":    func(n yamlfile.Node) { c.Rules = parseRules(n, c.Processes, set) },
 	})
 	return c
 }
@@ -103,7 +105,7 @@ func parseSchema(n yamlfile.Node) string {
 	return schema
 }
 
-func parseProcesses(n yamlfile.Node, schema string, kinds []sinks.Spec) []Process {
+func parseProcesses(n yamlfile.Node, schema string, kinds []sinks.Spec, set *storeSet) []Process {
 	m := n.AnyMapping()
 	if len(m.Names()) == 0 {
 		n.Fault("there is no process: add one")
@@ -111,7 +113,7 @@ func parseProcesses(n yamlfile.Node, schema string, kinds []sinks.Spec) []Proces
 	var processes []Process
 	for _, name := range m.Names() {
 		n, _ := m.Get(name)
-		processes = append(processes, parseProcess(n, name, schema, kinds))
+		processes = append(processes, parseProcess(n, name, schema, kinds, set))
 	}
 	faultShared(processes, func(name string) yamlfile.Node {
 		n, _ := m.Get(name)
@@ -120,8 +122,8 @@ func parseProcesses(n yamlfile.Node, schema string, kinds []sinks.Spec) []Proces
 	return processes
 }
 
-func parseProcess(n yamlfile.Node, name, schema string, kinds []sinks.Spec) Process {
-	p := Process{Name: name}
+func parseProcess(n yamlfile.Node, name, schema string, kinds []sinks.Spec, set *storeSet) Process {
+	p := Process{Name: name, stores: set}
 	if err := checkName(name); err != nil {
 		n.Fault("%v", err)
 	}
@@ -131,6 +133,7 @@ func parseProcess(n yamlfile.Node, name, schema string, kinds []sinks.Spec) Proc
 		"upcast": func(n yamlfile.Node) { p.Upcast = parseUpcast(n) },
 	})
 	keys.Read("start", func(n yamlfile.Node) { checkStart(n, p.Start) })
+	keys.Read("claims", func(n yamlfile.Node) { checkPlace(n, set, p.Claims) })
 	keys.Read("dead_letter_run", func(n yamlfile.Node) {
 		if !p.DeadLetter {
 			n.Fault("it limits dead letters, and on_poison: dead_letter is not set: set it, or remove this key")
@@ -183,12 +186,12 @@ func checkProcess(n yamlfile.Node, p Process, schema string) {
 	}
 }
 
-func parseRules(n yamlfile.Node, processes []Process) (all []TableRule) {
+func parseRules(n yamlfile.Node, processes []Process, set *storeSet) (all []TableRule) {
 	m := n.AnyMapping()
 	for _, name := range m.Names() {
 		n, _ := m.Get(name)
 		r := TableRule{Table: name}
-		n.Decode(&r.Rule, nil)
+		n.Decode(&r.Rule, nil).Read("directory", func(n yamlfile.Node) { checkPlace(n, set, r.Directory) })
 		if !slices.ContainsFunc(processes, func(p Process) bool { return p.Source.Table == name }) {
 			n.Fault("no process reads a table of this name: write it as source.table of a process has it")
 		}
@@ -216,6 +219,13 @@ func parseSource(n yamlfile.Node) (c table.Config) {
 		}
 	}
 	return c
+}
+
+// checkPlace refuses the URL of a store that this program cannot open.
+func checkPlace(n yamlfile.Node, set *storeSet, place string) {
+	if err := set.check(place); err != nil && n.Sound() {
+		n.Refuse(err)
+	}
 }
 
 func checkStart(n yamlfile.Node, start cursor.Position) {

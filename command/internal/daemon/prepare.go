@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/claim"
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon/mapping"
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon/yamlfile"
 	"github.com/ordered-dispatcher/ordered-dispatcher/payload"
@@ -21,7 +20,7 @@ func (p Process) prepare() (processor.Prepare, error) {
 	limit := p.filled().Source.MaxRecordBytes
 	var steps []processor.Prepare
 	if p.Claims != "" {
-		steps = append(steps, payload.Resolve(claim.Dir(p.Claims), limit))
+		steps = append(steps, payload.Resolve(p.claimStore(), limit))
 	}
 	if p.Decompress {
 		steps = append(steps, payload.Decompress(limit))
@@ -59,16 +58,6 @@ func upcaster(typ, program string, limit int) (upcast.Upcaster, error) {
 	}
 	up, err := mapping.Compile(program, mapping.Bounds{Time: mappingTime, Bytes: limit})
 	return upcast.From(name, version, up), err
-}
-
-// claims looks for the store of claim checks.
-func (d *doctor) claims(p Process) {
-	if p.Claims == "" {
-		return
-	}
-	if err := claim.Dir(p.Claims).Check(); err != nil {
-		d.find(p.Name, Warn, "", "the store of claim checks is away, so records that have one wait: %v", err)
-	}
 }
 
 // parseUpcast reports each mapping that is not one, at its place, and then what is wrong with all of them.

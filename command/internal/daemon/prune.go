@@ -36,6 +36,7 @@ func Prune(ctx context.Context, c Config, tables []string, pass Pass) ([]rules.R
 		return nil, err
 	}
 	defer pool.Close()
+	defer c.stores.close()
 	var all []rules.Report
 	var errs []error
 	for _, r := range c.Rules {
@@ -82,6 +83,10 @@ func (c Config) prune(ctx context.Context, pool *pgxpool.Pool, store *cursor.Sto
 // itself, of a part of it, and of a table above it. It refuses while a cursor is there whose table is not known.
 func (c Config) passConfig(ctx context.Context, pool *pgxpool.Pool, store *cursor.Store, r TableRule) (rules.Config, error) {
 	config := rules.Config{Rule: r.Rule, Operator: operator.New(store)}
+	var err error
+	if config.Shelf, err = c.shelf(ctx, r); err != nil {
+		return config, err
+	}
 	found := retention{config: c, pool: pool, store: store, pause: pause}
 	if err := found.readers(ctx); err != nil {
 		return config, err

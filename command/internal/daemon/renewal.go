@@ -14,17 +14,17 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon/yamlfile"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
-	"github.com/ordered-dispatcher/ordered-dispatcher/sinks"
 )
 
 // renewal reads a configuration again, with the present content of the files that its references name. The text and
 // the environment are those of the start: an edited configuration needs a restart.
 type renewal struct {
-	name  string
-	text  []byte
-	env   yamlfile.Environment
-	kinds []sinks.Spec
-	once  map[string]bool // what was not a file at the start, such as a pipe, is not read again
+	name   string
+	text   []byte
+	env    yamlfile.Environment
+	kinds  Kinds
+	stores *storeSet
+	once   map[string]bool // what was not a file at the start, such as a pipe, is not read again
 
 	mu       sync.Mutex
 	password string   // of the database, in use; "" until it is known
@@ -95,7 +95,7 @@ func isPipe(path string) bool {
 func (r *renewal) readProcess(name, schema string, texts map[string]string) (p Process, err error) {
 	err = r.read(texts, func(m yamlfile.Mapping) {
 		m.Read("processes", func(n yamlfile.Node) {
-			n.AnyMapping().Read(name, func(n yamlfile.Node) { p = parseProcess(n, name, schema, r.kinds) })
+			n.AnyMapping().Read(name, func(n yamlfile.Node) { p = parseProcess(n, name, schema, r.kinds.Sinks, r.stores) })
 		})
 	})
 	return p, err

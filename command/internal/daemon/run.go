@@ -140,6 +140,7 @@ func (c *crew) run(signals *signals, listener net.Listener) error {
 	group.Add(signals.wait, func(error) { signals.stop() })
 	_ = group.Run() // the crew keeps the errors, including the first one
 	c.closers.close()
+	c.config.stores.close()
 	return c.err()
 }
 
