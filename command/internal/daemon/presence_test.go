@@ -155,7 +155,7 @@ func TestStatus_OfAProcessWithoutAStartSaysWhyRunRefusesIt(t *testing.T) {
 	refused := drain(t, config)
 	require.ErrorContains(t, refused, "`start: beginning` sends 3 records")
 	all, _, _ = status(t, config, "")
-	require.Equal(t, refused.Error(), all[0].Problem)
+	require.Contains(t, refused.Error(), all[0].Problem)
 	require.Contains(t, all[0].Problem, "Cursors whose process is not in this file: other")
 
 	exec(t, pool, "UPDATE od.cursor SET epoch = 10000000") // as after a restore
