@@ -13,7 +13,8 @@
 // way. It may not be above the process's checkpoint.
 //
 // A Config may have more abilities. Each is a small interface that the daemon looks for: Checked, Confidential,
-// Exclusive, Exposed, Filed, Posted, Privileged, PrivilegedElsewhere. A sink may be Pending, and an io.Closer.
+// Exclusive, Exposed, Filed, Posted, Privileged, PrivilegedElsewhere. A sink may be Pending, a Renderer, and an
+// io.Closer.
 //
 // A sink for a broker is a Go module of its own. So users of the library depend only on the clients that they use.
 // The light sinks are in the root module.

@@ -42,6 +42,7 @@ var arrows = map[string][]string{
 	"internal/plaintext":     {},
 	"internal/signature":     {},
 	"readmodel":              {"internal/knob", "internal/visible", "cursor", "processor"},
+	"shadow":                 {"cursor", "processor", "sinks", "internal/prepared", "internal/privilege", "internal/visible"},
 	"outbox":                 {"claim", "internal/pgname", "internal/zstd", "sources/table"},
 	"retention":              {"cursor", "cursor/operator", "processor", "sources/table", "internal/knob", "internal/visible"},
 	"claim":                  {},
