@@ -24,7 +24,7 @@ func (s *Sink) Render(d processor.Delivery) (sinks.Call, error) {
 	if err != nil {
 		return sinks.Call{}, err
 	}
-	call := sinks.Call{Target: req.Method + " " + s.shown(req.URL), Headers: map[string]string{}, Body: make([]byte, body.Len()), Hidden: req.URL.String()}
+	call := sinks.Call{Target: req.Method + " " + s.address(req.URL), Headers: map[string]string{}, Body: make([]byte, body.Len()), Hidden: req.URL.String()}
 	_, _ = body.Read(call.Body) // a bytes.Reader gives all of it
 	for _, name := range slices.Sorted(maps.Keys(req.Header)) {
 		switch value := req.Header.Get(name); {
@@ -38,8 +38,8 @@ func (s *Sink) Render(d processor.Delivery) (sinks.Call, error) {
 	return call, nil
 }
 
-// shown returns a URL without its user and without tokens. Scheme and host are not secret: see origin.
-func (s *Sink) shown(u *url.URL) string {
+// address returns a URL without its user and without tokens. Scheme and host are not secret: see origin.
+func (s *Sink) address(u *url.URL) string {
 	return u.Scheme + "://" + u.Host + s.tokens.Replace(u.RequestURI())
 }
 
