@@ -27,7 +27,7 @@ func TestDifferences_NamesWhatDiffersAndNoValue(t *testing.T) {
 		"body":                  func(c *sinks.Call) { c.Body = []byte(`"CANARY"`) },
 		"what is not":           func(c *sinks.Call) { c.Hidden = "CANARY" },
 		"body, from byte 4 on":  func(c *sinks.Call) { c.Body = []byte(`{"a"  : {"b": [1, 2.0]}, "c": null}`) },
-		"body, from byte 34 on": func(c *sinks.Call) { c.Body = append(c.Body, " CANARY"...) },
+		"body, from byte 33 on": func(c *sinks.Call) { c.Body = append(c.Body, " CANARY"...) },
 		"body, from byte 0 on":  func(c *sinks.Call) { c.Body = nil },
 	} {
 		other := same()

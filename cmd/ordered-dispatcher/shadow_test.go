@@ -121,7 +121,7 @@ func TestShadow_RecordsWhatTheLiveProcessSendsAndNamesWhatANewVersionChanges(t *
 	receiver := newListener(t)
 	config := receiver.sms(t, "    upcast: {late@1: '.text += \" (late)\"'}\n")
 	addAll(t, pool, outbox.Config{}, booking("made", "ann", "one"), booking("late", "bob", "two"), booking("made", "cy", "three"))
-	require.Contains(t, must(t, address, "check", "-c", config), "2 processes")
+	require.Contains(t, must(t, address, "check", "-c", config), "the file is valid")
 	must(t, address, "run", "--drain", "-c", config)
 
 	sent := receiver.got()
@@ -280,7 +280,7 @@ func TestShadow_NoEditOfTheFileLetsItSend(t *testing.T) {
 	}
 	code, _, stderr := do(t, address, "check", "-c", version("sms", "/v2", recording))
 	require.Equal(t, 2, code)
-	require.Contains(t, stderr, `call it \"sms@shadow\"`)
+	require.Contains(t, stderr, `call it "sms@shadow"`)
 
 	for _, sink := range []string{"/v2", "/v3"} {
 		renamed := version("sms", sink, begins)
@@ -337,17 +337,17 @@ func TestShadow_CheckRefusesWhatCannotBeCompared(t *testing.T) {
 	t.Parallel()
 	const live = "sms: {source: {table: public.bookings}, sink: {webhook: {url: 'http://localhost'}}}"
 	for want, processes := range map[string]string{
-		"of: it is this process itself":                       "a@shadow: {source: {table: public.bookings}, sink: {stdout: {}}, shadow: {of: a@shadow, table: public.c}}",
-		"of: there is no process":                             "a@shadow: {source: {table: public.bookings}, sink: {stdout: {}}, shadow: {of: typo, table: public.c}}",
-		"sends nothing, either":                               "a@shadow: {source: {table: public.bookings}, sink: {stdout: {}}, shadow: {of: b@shadow, table: public.c}}, b@shadow: {source: {table: public.bookings}, sink: {stdout: {}}, shadow: {table: public.c}}",
-		"of: source.table is not":                             live + ", a@shadow: {source: {table: public.outbox}, sink: {stdout: {}}, shadow: {of: sms, table: public.c}}",
-		"of: source.where is not":                             live + ", a@shadow: {source: {table: public.bookings, where: 'id > 3'}, sink: {stdout: {}}, shadow: {of: sms, table: public.c}}",
-		"of: source.columns is not":                           live + ", a@shadow: {source: {table: public.bookings, columns: {key: customer}}, sink: {stdout: {}}, shadow: {of: sms, table: public.c}}",
-		"table: it needs a schema":                            "a@shadow: {source: {table: public.bookings}, sink: {stdout: {}}, shadow: {table: calls}}",
-		"whose calls cannot be recorded":                      "a@shadow: {source: {table: public.bookings}, sink: {sql: {statement: SELECT 1}}, shadow: {table: public.c}}",
-		"the sink of process \\\"sms\\\" is sql, whose calls": "sms: {source: {table: public.bookings}, sink: {sql: {statement: SELECT 1}}}, a@shadow: {source: {table: public.bookings}, sink: {stdout: {}}, shadow: {of: sms, table: public.c}}",
-		"its name has to show that":                           "a: {source: {table: public.bookings}, sink: {stdout: {}}, shadow: {table: public.c}}",
-		"a name that ends with @shadow":                       "a@shadow: {source: {table: public.bookings}, sink: {stdout: {}}}",
+		"of: it is this process itself":                 "a@shadow: {source: {table: public.bookings}, sink: {stdout: {}}, shadow: {of: a@shadow, table: public.c}}",
+		"of: there is no process":                       "a@shadow: {source: {table: public.bookings}, sink: {stdout: {}}, shadow: {of: typo, table: public.c}}",
+		"sends nothing, either":                         "a@shadow: {source: {table: public.bookings}, sink: {stdout: {}}, shadow: {of: b@shadow, table: public.c}}, b@shadow: {source: {table: public.bookings}, sink: {stdout: {}}, shadow: {table: public.c}}",
+		"of: source.table is not":                       live + ", a@shadow: {source: {table: public.outbox}, sink: {stdout: {}}, shadow: {of: sms, table: public.c}}",
+		"of: source.where is not":                       live + ", a@shadow: {source: {table: public.bookings, where: 'id > 3'}, sink: {stdout: {}}, shadow: {of: sms, table: public.c}}",
+		"of: source.columns is not":                     live + ", a@shadow: {source: {table: public.bookings, columns: {key: customer}}, sink: {stdout: {}}, shadow: {of: sms, table: public.c}}",
+		"table: it needs a schema":                      "a@shadow: {source: {table: public.bookings}, sink: {stdout: {}}, shadow: {table: calls}}",
+		"whose calls cannot be recorded":                "a@shadow: {source: {table: public.bookings}, sink: {sql: {statement: SELECT 1}}, shadow: {table: public.c}}",
+		`the sink of process "sms" is sql, whose calls`: "sms: {source: {table: public.bookings}, sink: {sql: {statement: SELECT 1}}}, a@shadow: {source: {table: public.bookings}, sink: {stdout: {}}, shadow: {of: sms, table: public.c}}",
+		"its name has to show that":                     "a: {source: {table: public.bookings}, sink: {stdout: {}}, shadow: {table: public.c}}",
+		"a name that ends with @shadow":                 "a@shadow: {source: {table: public.bookings}, sink: {stdout: {}}}",
 	} {
 		code, _, stderr := do(t, "", "check", "-c", file(t, "database: postgres://localhost/x\nprocesses: {"+processes+"}"))
 		require.Equal(t, 2, code, processes)

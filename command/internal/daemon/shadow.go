@@ -177,7 +177,7 @@ func (r *recording) open(p Process, env sinks.Environment) (sinks.Renderer, erro
 	}
 	renderer, ok := opened.Sink().(sinks.Renderer)
 	if !ok {
-		return nil, fmt.Errorf("the sink of process %q is %s, whose calls cannot be recorded: run it beside the live one, with a receiver of its own", p.Name, p.Sink.Kind)
+		return nil, fmt.Errorf("the sink of process %q is %s, whose calls cannot be recorded: see docs/read-models.md", p.Name, p.Sink.Kind)
 	}
 	return renderer, nil
 }
