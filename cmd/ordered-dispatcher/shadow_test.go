@@ -265,25 +265,25 @@ func TestShadow_NoEditOfTheFileLetsItSend(t *testing.T) {
 	t.Parallel()
 	address, pool := database(t, 3)
 	must(t, address, "migrate", "shadow", "--apply")
-	receiver := newListener(t)
-	version := func(name, sink, more string) string {
-		return file(t, fmt.Sprintf("processes: {%s: {source: {table: public.bookings}, sink: {webhook: {url: '%s%s'}}%s}}", name, receiver.url, sink, more))
+	receiver, elsewhere := newListener(t), newListener(t)
+	version := func(name, url, more string) string {
+		return file(t, fmt.Sprintf("processes: {%s: {source: {table: public.bookings}, sink: {webhook: {url: '%s'}}%s}}", name, url, more))
 	}
 	const recording, begins = ", shadow: {table: public.shadow_calls}", ", start: beginning"
-	must(t, address, "run", "--drain", "-c", version("sms@shadow", "/v2", begins+recording))
+	must(t, address, "run", "--drain", "-c", version("sms@shadow", receiver.url, begins+recording))
 
-	edited := version("sms@shadow", "/v2", begins)
+	edited := version("sms@shadow", receiver.url, begins)
 	for _, verb := range []string{"check", "run"} {
 		code, _, stderr := do(t, address, verb, "-c", edited)
 		require.Equal(t, 2, code)
 		require.Contains(t, stderr, "`ordered-dispatcher process rename sms@shadow NEW --reason …`")
 	}
-	code, _, stderr := do(t, address, "check", "-c", version("sms", "/v2", recording))
+	code, _, stderr := do(t, address, "check", "-c", version("sms", receiver.url, recording))
 	require.Equal(t, 2, code)
 	require.Contains(t, stderr, `call it "sms@shadow"`)
 
-	for _, sink := range []string{"/v2", "/v3"} {
-		renamed := version("sms", sink, begins)
+	for _, url := range []string{receiver.url, elsewhere.url} {
+		renamed := version("sms", url, begins)
 		code, _, stderr = do(t, address, "run", "--drain", "-c", renamed)
 		require.Equal(t, 2, code)
 		require.Contains(t, stderr, "the cursor sms@shadow, which has recorded calls and sent none")
@@ -292,12 +292,12 @@ func TestShadow_NoEditOfTheFileLetsItSend(t *testing.T) {
 		require.Equal(t, 1, code)
 		require.Contains(t, stdout, "which has recorded calls and sent none")
 	}
-	code, _, stderr = do(t, address, "run", "--drain", "-c", version("text", "/v2", begins))
+	code, _, stderr = do(t, address, "run", "--drain", "-c", version("text", receiver.url, begins))
 	require.Equal(t, 2, code, "any other name, with the same sink")
 	require.Contains(t, stderr, "process rename sms@shadow text")
-	require.Empty(t, receiver.got())
+	require.Empty(t, append(receiver.got(), elsewhere.got()...))
 
-	live := version("sms", "/v2", "")
+	live := version("sms", receiver.url, "")
 	require.Contains(t, must(t, address, "process", "rename", "sms@shadow", "sms", "-c", live, "--reason=its calls are right"), "Those before it were recorded, and never sent")
 	insert(t, pool, 1)
 	must(t, address, "run", "--drain", "-c", live)
@@ -305,7 +305,7 @@ func TestShadow_NoEditOfTheFileLetsItSend(t *testing.T) {
 	require.Len(t, sent, 1)
 	require.Equal(t, "4", sent[0].header.Get("Ordered-Sequence"))
 
-	code, _, stderr = do(t, address, "run", "--drain", "-c", version("sms@shadow", "/v2", begins+recording))
+	code, _, stderr = do(t, address, "run", "--drain", "-c", version("sms@shadow", receiver.url, begins+recording))
 	require.NotZero(t, code, "a worker with the old file records nothing any more")
 	require.Contains(t, stderr, "the cursor was renamed")
 	require.Len(t, callsOf(t, pool, "sms@shadow"), 3)

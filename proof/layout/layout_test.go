@@ -93,6 +93,7 @@ func TestImports_FindsArrowsThatPointTheOtherWay(t *testing.T) {
 		{"cmd/ordered-dispatcher", module + "/proof/torture/history"},
 		{"outbox", module + "/processor"},
 		{"inbox", module + "/sinks/webhook"},
+		{"shadow", module + "/sinks/webhook"},
 	} {
 		require.NotEmpty(t, fault(c[0], c[1]), c)
 	}
@@ -147,7 +148,7 @@ func arrow(from, to string) bool {
 		return below(from, "proof")
 	}
 	if below(from, "command/internal/daemon") {
-		return below(to, "claim", "cursor", "payload", "processor", "retention", "sources", "upcast", "sinks", "readmodel", "migrations", "internal/answer", "internal/bounded", "internal/knob", "internal/outcome", "internal/pgurl", "internal/pgwall", "internal/plaintext", "internal/prepared", "internal/privilege", "internal/secret", "internal/visible", "command/internal/daemon")
+		return below(to, "claim", "cursor", "payload", "processor", "retention", "sources", "upcast", "sinks", "readmodel", "shadow", "migrations", "internal/answer", "internal/bounded", "internal/knob", "internal/outcome", "internal/pgname", "internal/pgurl", "internal/pgwall", "internal/plaintext", "internal/prepared", "internal/privilege", "internal/secret", "internal/visible", "command/internal/daemon")
 	}
 	origin := "" // the nearest one: arrows may also have a directory below another one
 	for dir := range arrows {
