@@ -260,6 +260,31 @@ func TestShadow_ARecordThatOnlyTheLiveProcessRefusesIsADifference(t *testing.T) 
 	require.Empty(t, receiver.got())
 }
 
+// TestShadow_ThePageRecordsAndCompares runs what docs/read-models.md has, with a receiver that is there.
+func TestShadow_ThePageRecordsAndCompares(t *testing.T) {
+	t.Parallel()
+	const page = "../../docs/read-models.md"
+	address, pool := database(t, 0)
+	pgtest.Exec(t, pool, must(t, address, "migrate", "outbox"))
+	receiver := newListener(t)
+	text := strings.NewReplacer("https://sms.example", receiver.url, "${SMS_TOKEN}", liveToken, "start: end", "start: beginning").Replace(blocks(t, page, "yaml")[1])
+	config := file(t, strings.Replace(text, "  sms@shadow:", "    start: beginning\n  sms@shadow:", 1))
+	console := blocks(t, page, "console")
+	args := func(block string) []string {
+		line, _, _ := strings.Cut(block, "\n")
+		_, line, found := strings.Cut(line, "$ ordered-dispatcher ")
+		require.True(t, found)
+		return strings.Fields(strings.Replace(line, "dispatcher.yaml", config, 1))
+	}
+	require.Contains(t, must(t, address, args(console[2])...), "public.shadow_calls made")
+	addAll(t, pool, outbox.Config{}, booking("made", "ann", "one"))
+	must(t, address, "run", "--drain", "-c", config)
+	code, stdout, _ := do(t, address, args(console[3])...)
+	require.Equal(t, 1, code)
+	require.Contains(t, stdout, ": target, what is not shown")
+	require.Len(t, receiver.got(), 1)
+}
+
 // TestShadow_NoEditOfTheFileLetsItSend: neither without `shadow` nor under another name.
 func TestShadow_NoEditOfTheFileLetsItSend(t *testing.T) {
 	t.Parallel()
