@@ -19,6 +19,7 @@ type migrateCommand struct {
 
 	Outbox     migrateOutbox     `cmd:"" help:"Print the SQL of an outbox table, which producers write to, or make the table with --apply."`
 	Follow     migrateFollow     `cmd:"" help:"Print the SQL that makes an existing table a good source. Exits with 1 if SQL alone does not."`
+	Shadow     migrateShadow     `cmd:"" help:"Print the SQL of a table of recorded calls, for a process with shadow, or make the table with --apply."`
 	Partitions migratePartitions `cmd:"" help:"Make the partitions of an outbox for today and the next days, those that are missing."`
 }
 

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
@@ -10,7 +11,7 @@ import (
 
 type processCommand struct {
 	Rename  processRename  `cmd:"" help:"Give the cursor of a process another name. It goes on where it was, with its history and dead letters."`
-	Compare processCompare `cmd:"" help:"Compare what two versions of a read model have built, at a moment when both have applied the same records. Exits with 1 if a row differs."`
+	Compare processCompare `cmd:"" help:"Compare two versions: what they have built of a read model, at a moment when both have applied the same records, or the calls of their sinks, if the new one has shadow. Exits with 1 if something differs."`
 	Switch  processSwitch  `cmd:"" help:"Put a new version of a read model in the place of the old one, in one transaction. The same command with the names exchanged takes it back."`
 	Forget  processForget  `cmd:"" help:"Remove a cursor. A process of its name starts anew, and sends the records after its start again."`
 }
@@ -52,7 +53,7 @@ type versions struct {
 
 type processCompare struct {
 	versions
-	SQL     string        `name:"sql" required:"" placeholder:"QUERY" help:"Query that returns a row for each difference: (TABLE v1.balance EXCEPT TABLE v2.balance) UNION ALL (TABLE v2.balance EXCEPT TABLE v1.balance)"`
+	SQL     string        `name:"sql" placeholder:"QUERY" help:"Query that returns a row for each difference: (TABLE v1.balance EXCEPT TABLE v2.balance) UNION ALL (TABLE v2.balance EXCEPT TABLE v1.balance). Required for read models."`
 	Hold    bool          `help:"Let writers to the source's table wait for up to a second: for a table into which so much is written that the two versions are never at the same record."`
 	Timeout time.Duration `default:"${timeout}" help:"How long to wait until both versions have applied the same records."`
 }
@@ -68,7 +69,18 @@ func (c *processCompare) Run(ctx context.Context, sys system) error {
 	}
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	difference, err := daemon.Compare(ctx, config, daemon.Versions{Old: c.Old, New: c.New}, c.SQL, c.Hold, c.Timeout)
+	v := daemon.Versions{Old: c.Old, New: c.New}
+	switch {
+	case c.SQL == "" && v.IsShadow(config):
+		calls, err := daemon.CompareCalls(ctx, config, v)
+		if err != nil {
+			return err
+		}
+		return daemon.PrintCalls(sys.stdout, v, calls)
+	case c.SQL == "":
+		return &daemon.UsageError{Err: errors.New("give --sql, a query that returns a row for each difference. Only for a process with shadow there is something to compare without it")}
+	}
+	difference, err := daemon.Compare(ctx, config, v, c.SQL, c.Hold, c.Timeout)
 	if err != nil {
 		return err
 	}

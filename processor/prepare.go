@@ -129,8 +129,8 @@ func letGo(records []Record) {
 	}
 }
 
-// stored is the record as the source read it, for its dead letter.
-func (r Record) stored() Record {
+// Row is the record as the source read it, before Config.Prepare changed it.
+func (r Record) Row() Record {
 	if r.row == nil {
 		return r
 	}

@@ -126,7 +126,7 @@ func (s *shift) halt(v verdict) error {
 // transaction, so no record is passed without one.
 func (s *shift) deadLetter(v verdict) error {
 	d := v.delivery
-	row := d.stored()
+	row := d.Row()
 	if len(row.Payload) > maxLetterBytes {
 		return errLetterTooLarge
 	}

@@ -152,7 +152,7 @@ var processorMutants = []mutant{
 	mutate("all records of a page are prepared at once", "processor.TestPrepare_RecordsThatGrowAreBoundedInBytes",
 		code("processor.Config.prepareAll", `bytes >= prepareBytes || enough()`, `bytes < 0 || enough()`)),
 	mutate("a dead letter has what the record was prepared to", "processor.TestPrepare_ADeadLetterHasTheRowAndAReplayPreparesItAgain",
-		code("processor.Record.stored", `r.row == nil`, `r.row == nil || r.Type != ""`)),
+		code("processor.Record.Row", `r.row == nil`, `r.row == nil || r.Type != ""`)),
 	mutate("a preparation moves a record", "processor.TestPrepare_EachRecordIsPreparedOnceAndKeepsItsPlace",
 		code("processor.Config.prepare", `r.Type, r.Headers, r.Payload = made.Type, made.Headers, made.Payload`, `*r = made`)),
 	mutate("an object that was changed is taken for the payload", "claim.TestResolve_ReturnsWhatWasPutAndNothingElse",

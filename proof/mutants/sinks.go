@@ -6,6 +6,8 @@ var sinksMutants = []mutant{
 		code("sinks/internal/jsonline.appendPayload", "!utf8.Valid(payload)", "!json.Valid(payload) && !utf8.Valid(payload)")),
 	mutate("a receiver's refusal of us is a verdict on the record", "cmd/ordered-dispatcher.TestRefused_AReceiverThatRefusesUsPutsNoRecordAside",
 		code("sinks/webhook.Sink.judge", "s.to.isRefusal(resp.StatusCode)", "false")),
+	mutate("a recorded call shows the token of an address", "sinks/webhook.TestRender_ShowsNoSecret",
+		code("sinks/webhook.Sink.address", "s.tokens.Replace(u.RequestURI())", "u.RequestURI()")),
 	mutate("redirects are followed", "sinks/webhook.TestDeliver_FollowsNoRedirect",
 		code("sinks/webhook.connection.send", "c.conn.RoundTrip", "(&http.Client{Transport: c.transport}).Do")).inCI(),
 	mutate("a request whose connection dies is sent again", "sinks/webhook.TestDeliver_IsSentOnceOnADyingConnection",

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/internal/jsonline"
 )
 
@@ -24,7 +25,10 @@ type Sink struct {
 	buf   bytes.Buffer
 }
 
-var _ processor.BatchSink = (*Sink)(nil)
+var (
+	_ processor.BatchSink = (*Sink)(nil)
+	_ sinks.Renderer      = (*Sink)(nil)
+)
 
 // New makes a sink. The child is started with the first delivery, not before. New fails where Config.Validate does.
 // It also fails if Config.User is not an account of this machine, or if this process is not root and so cannot change
@@ -131,8 +135,8 @@ func (s *Sink) exchange(ctx context.Context, k *child, ds []processor.Delivery) 
 // send writes the line of a record.
 func (s *Sink) send(ctx context.Context, k *child, d processor.Delivery) error {
 	defer s.reset()
-	if err := jsonline.Append(&s.buf, d, s.config.MaxBytes); err != nil {
-		return s.refusal(d, processor.Permanent(fmt.Errorf("%w: raise max_bytes or make the row smaller", err)))
+	if err := s.appendLine(&s.buf, d); err != nil {
+		return err
 	}
 	k.words.given(d)
 	if err := k.send(s.buf.Bytes(), s.config.Timeout); err != nil {
@@ -140,6 +144,23 @@ func (s *Sink) send(ctx context.Context, k *child, d processor.Delivery) error {
 			err = context.Cause(ctx)
 		}
 		return s.unheard(k, d, err)
+	}
+	return nil
+}
+
+// Render returns the line of a record.
+func (s *Sink) Render(d processor.Delivery) (sinks.Call, error) {
+	var line bytes.Buffer
+	if err := s.appendLine(&line, d); err != nil {
+		return sinks.Call{}, err
+	}
+	return sinks.Call{Target: s.String(), Body: line.Bytes()}, nil
+}
+
+// appendLine makes the line of a record, or returns a Permanent error.
+func (s *Sink) appendLine(buf *bytes.Buffer, d processor.Delivery) error {
+	if err := jsonline.Append(buf, d, s.config.MaxBytes); err != nil {
+		return s.refusal(d, processor.Permanent(fmt.Errorf("%w: raise max_bytes or make the row smaller", err)))
 	}
 	return nil
 }

@@ -258,19 +258,28 @@ func (s *Sink) window() int {
 	return s.config.Window
 }
 
-// publish sends one record. A record that is the only one on its way expects the claim; any other expects the message
-// before it in the chain. A replicated stream does not take a second message that expects the same claim before it
-// has decided on the first.
-func (s *Sink) publish(ctx context.Context, d processor.Delivery, window []sent) (sent, error) {
+// subjectOf returns the subject of a record. fence is that of the claim, "" if there is none yet.
+func (s *Sink) subjectOf(d processor.Delivery, fence string) (string, error) {
 	subject, err := s.subject.Of(d)
 	if err == nil {
 		err = subjectFault(subject)
 	}
-	if err == nil && (subject == s.link.claim.fence || strings.HasPrefix(subject, fencePrefix)) {
+	if err == nil && (subject == fence || strings.HasPrefix(subject, fencePrefix)) {
 		err = errFence
 	}
 	if err != nil {
-		return sent{}, s.refusal(d, refused("its subject: %w; correct subject, or skip the record", err))
+		return "", s.refusal(d, refused("its subject: %w; correct subject, or skip the record", err))
+	}
+	return subject, nil
+}
+
+// publish sends one record. A record that is the only one on its way expects the claim; any other expects the message
+// before it in the chain. A replicated stream does not take a second message that expects the same claim before it
+// has decided on the first.
+func (s *Sink) publish(ctx context.Context, d processor.Delivery, window []sent) (sent, error) {
+	subject, err := s.subjectOf(d, s.link.claim.fence)
+	if err != nil {
+		return sent{}, err
 	}
 	if err := s.link.takesSubject(ctx, s.config, subject); err != nil {
 		return sent{}, outcome.AboutRecord(s.unsentNow(d, err)) // the link is intact

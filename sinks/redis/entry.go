@@ -30,8 +30,9 @@ type entry struct {
 	size     int
 }
 
-// entry makes the stream entry of a record. What the stream cannot take is a Permanent error.
-func (s *Sink) entry(d processor.Delivery) (entry, error) {
+// entry makes the stream entry of a record. What the stream cannot take is a Permanent error. limit is how many bytes a
+// value may have; 0 is not known.
+func (s *Sink) entry(d processor.Delivery, limit int64) (entry, error) {
 	e := entry{delivery: d}
 	var err error
 	if e.stream, err = s.stream.Of(d); err != nil {
@@ -51,8 +52,8 @@ func (s *Sink) entry(d processor.Delivery) (entry, error) {
 	}
 	e.fields = append(e.fields, fieldPayload, []byte(d.Payload))
 	e.size += len(d.Payload)
-	if largest := e.largest(); s.link.limit > 0 && int64(largest) > s.link.limit {
-		return e, refused("a value of it has %d bytes, and Redis takes %d: raise proto-max-bulk-len, or skip the record", largest, s.link.limit)
+	if largest := e.largest(); limit > 0 && int64(largest) > limit {
+		return e, refused("a value of it has %d bytes, and Redis takes %d: raise proto-max-bulk-len, or skip the record", largest, limit)
 	}
 	return e, nil
 }

@@ -116,7 +116,7 @@ func (s *Sink) window(ds []processor.Delivery) (entries []entry, err error) {
 		if alone && len(entries) > 0 {
 			break
 		}
-		e, err := s.entry(d)
+		e, err := s.entry(d, s.link.limit)
 		if err != nil {
 			return entries, err
 		}

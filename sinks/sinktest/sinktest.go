@@ -66,15 +66,17 @@ type Subject struct {
 }
 
 // One makes a BatchSink from a Sink.
-func One(sink processor.Sink) processor.BatchSink {
-	return processor.BatchSinkFunc(func(ctx context.Context, ds []processor.Delivery) (int, error) {
-		for i, d := range ds {
-			if err := sink.Deliver(ctx, d); err != nil {
-				return i, err
-			}
+func One(sink processor.Sink) processor.BatchSink { return one{sink} }
+
+type one struct{ processor.Sink }
+
+func (o one) DeliverBatch(ctx context.Context, ds []processor.Delivery) (int, error) {
+	for i, d := range ds {
+		if err := o.Deliver(ctx, d); err != nil {
+			return i, err
 		}
-		return len(ds), nil
-	})
+	}
+	return len(ds), nil
 }
 
 // patience bounds the wait for something that must come.
@@ -86,6 +88,7 @@ func Run(t *testing.T, subject func(t *testing.T) Subject) {
 	for name, test := range map[string]func(*testing.T, Subject){
 		"InOrderAndUnchanged":                  inOrder,
 		"CarriesTheHeadersOfTheContract":       contract,
+		"RendersWhatItSends":                   renders,
 		"AcknowledgesThePrefixOfAFailure":      prefix,
 		"SameDedupKeyAtEveryAttempt":           dedupKey,
 		"TwoProcessesShareAReceiver":           twoProcesses,

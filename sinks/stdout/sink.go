@@ -8,6 +8,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/internal/jsonline"
 )
 
@@ -19,7 +20,10 @@ type Sink struct {
 	writer lineWriter
 }
 
-var _ processor.Sink = (*Sink)(nil)
+var (
+	_ processor.Sink = (*Sink)(nil)
+	_ sinks.Renderer = (*Sink)(nil)
+)
 
 // New makes a sink. The writer stays the caller's: the sink never closes it.
 func New(c Config) (*Sink, error) {
@@ -72,11 +76,28 @@ func (s *Sink) write(d processor.Delivery) (err error) {
 			err = fmt.Errorf("write record %q: the writer panicked: %v", visible.Cut(d.ID), value)
 		}
 	}()
-	if err := jsonline.Append(&s.buf, d, bound(d)); err != nil {
-		return processor.Permanent(fmt.Errorf("write record %q: %w: make the row smaller", visible.Cut(d.ID), err))
+	if err := appendLine(&s.buf, d); err != nil {
+		return err
 	}
 	if err := s.writer.writeLine(s.buf.Bytes()); err != nil {
 		return fmt.Errorf("write record %q: %w", visible.Cut(d.ID), err)
+	}
+	return nil
+}
+
+// Render returns the line of a record.
+func (s *Sink) Render(d processor.Delivery) (sinks.Call, error) {
+	var line bytes.Buffer
+	if err := appendLine(&line, d); err != nil {
+		return sinks.Call{}, err
+	}
+	return sinks.Call{Target: "stdout", Body: line.Bytes()}, nil
+}
+
+// appendLine makes the line of a record, or returns a Permanent error.
+func appendLine(buf *bytes.Buffer, d processor.Delivery) error {
+	if err := jsonline.Append(buf, d, bound(d)); err != nil {
+		return processor.Permanent(fmt.Errorf("write record %q: %w: make the row smaller", visible.Cut(d.ID), err))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	masking "github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/signature"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
@@ -24,7 +25,8 @@ type Sink struct {
 	format   Format
 	keys     signature.Keys
 	secrets  secrets
-	hides    bool // the receiver's words
+	tokens   masking.Set // of the URL
+	hides    bool        // the receiver's words
 	receiver *connection
 }
 
@@ -50,6 +52,7 @@ func New(c Config) (*Sink, error) {
 		format:   c.Format,
 		keys:     keys,
 		secrets:  newSecrets(c, to.secret, probe.secret),
+		tokens:   tokens(c, to.secret),
 		hides:    c.HideAnswers,
 		receiver: newConnection(newTransport(c), to.base),
 	}, nil

@@ -81,6 +81,11 @@ type Process struct {
 	// In the file: programs in jq, by type and version. Each turns a payload of its version into the next one: see
 	// [versions](docs/producers.md#versions). Default: none.
 	Upcast map[string]string `knob:"upcast" like:"upcast: {booking.created@1: '.seats = (.count // 1) | del(.count)'}"`
+	// Shadow is how the calls of the sink are recorded; nil if they are made.
+	//
+	// In the file: [record the calls](docs/read-models.md#a-sink-in-shadow) of the sink instead of making them. The name
+	// of the process must end with `@shadow`. Default: calls are made.
+	Shadow *Shadow `knob:"shadow"`
 	// Config has the other keys. Those that are not set are zero: see filled.
 	processor.Config
 

@@ -44,6 +44,7 @@ func (p Process) settings(salt string) settings {
 	for name, value := range p.Sink.Config.Settings() {
 		s["sink."+p.Sink.Kind+"."+name] = value
 	}
+	maps.Copy(s, p.shadowSettings())
 	if sink, ok := p.Sink.Config.(sinks.Confidential); ok {
 		s[saltKey] = salt
 		for name, value := range sink.Confidential() {

@@ -15,6 +15,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/privilege"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+	"github.com/ordered-dispatcher/ordered-dispatcher/shadow"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks"
 )
 
@@ -182,6 +183,9 @@ func (g *grants) process(ctx context.Context, p Process) {
 	if keys, keysErr := g.Config.keys(p, g.pool); err == nil && keysErr == nil && g.Operator != "" {
 		needs, err := keys.Needs(ctx)
 		g.looked = append(g.looked, g.needs(p, needs.Needs, err)...)
+	}
+	if sink, ok := p.Sink.Config.(recorder); ok && g.Operator != "" {
+		g.looked = append(g.looked, g.needs(p, privilege.Needs{Privileges: shadow.CompareNeeds(sink.table)}, nil)...)
 	}
 	if sink, ok := p.Sink.Config.(sinks.Privileged); ok {
 		needs, err := sink.Needs(ctx, g.pool)

@@ -73,7 +73,7 @@ func (c *crew) refuseNewNames() {
 }
 
 // earlierNames returns the cursors that a process without one may have left under an earlier name, if its table holds
-// records. Those of the second result had the same source and the same sink. A question that fails finds none.
+// records. Those of the second result had the same source and the same sink, or recorded calls for it. A question that fails finds none.
 func (c Config) earlierNames(ctx context.Context, pool *pgxpool.Pool, p Process) (names, same []string) {
 	names, err := c.leftover(ctx, pool, p)
 	if err != nil || len(names) == 0 || !c.holdsRecords(ctx, pool, p) {
@@ -81,7 +81,11 @@ func (c Config) earlierNames(ctx context.Context, pool *pgxpool.Pool, p Process)
 	}
 	for _, name := range names {
 		last, err := c.lastConfigured(ctx, pool, Process{Name: name})
-		if err == nil && last != nil && last.difference(p.settings(last.settings[saltKey])) == "" {
+		if err != nil || last == nil {
+			continue
+		}
+		last.settings = last.settings.live() // a shadow becomes a live process by a rename
+		if name == p.Name+shadowSuffix || last.difference(p.settings(last.settings[saltKey]).live()) == "" {
 			same = append(same, name)
 		}
 	}
@@ -103,6 +107,9 @@ func newNameError(p Process, names []string) error {
 	from := "start"
 	if p.Start == processor.End {
 		from = "end"
+	}
+	if recorded := p.Name + shadowSuffix; slices.Contains(names, recorded) {
+		return recordedError(p, recorded, from)
 	}
 	return usage("process %q has no cursor, its table holds records, and a cursor without a process in this file has the same table and the same sink (%s). "+
 		"If it is the same process under a new name: `ordered-dispatcher process rename %s %s -c FILE --reason …`. "+

@@ -115,10 +115,12 @@ func parseProcesses(n yamlfile.Node, schema string, kinds []sinks.Spec, set *sto
 		n, _ := m.Get(name)
 		processes = append(processes, parseProcess(n, name, schema, kinds, set))
 	}
-	faultShared(processes, func(name string) yamlfile.Node {
+	node := func(name string) yamlfile.Node {
 		n, _ := m.Get(name)
 		return n
-	})
+	}
+	parseShadows(processes, node)
+	faultShared(processes, node)
 	return processes
 }
 

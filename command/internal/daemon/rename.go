@@ -33,8 +33,8 @@ func Rename(ctx context.Context, c Config, from, to string, d cursor.Decision) (
 	case err != nil:
 		return Outcome{}, o.explain(ctx, err)
 	}
-	text := fmt.Sprintf("%s is called %s now. It stays at %s, sequence %d%s, in epoch %d; its history and its dead letters follow. "+
-		"Workers that run %[1]s deliver nothing any more: run %[2]s. A receiver that notes records by the name of the process renames it first (package inbox: Inbox.Rename)", from, to, place(change.After.Position), change.After.Sequence, gap(change), change.After.Epoch)
+	text := fmt.Sprintf("%s is called %s now. It stays at %s, sequence %d%s, in epoch %d; its history and its dead letters follow%s. "+
+		"Workers that run %[1]s deliver nothing any more: run %[2]s. A receiver that notes records by the name of the process renames it first (package inbox: Inbox.Rename)", from, to, place(change.After.Position), change.After.Sequence, gap(change), change.After.Epoch, renamedShadow(from, to))
 	if d.DryRun && errors.Is(o.store.Past(ctx, to), cursor.ErrRenamed) {
 		text += fmt.Sprintf(". There was a cursor of the name %s: sequence and epoch go on past its last ones, with a gap of %d or more", to, cursor.SeekGap)
 	}

@@ -192,9 +192,9 @@ type rotation struct {
 	warned   map[string]bool // the warnings that were given, which are not repeated
 }
 
-// rotation returns nil for a process without such files, and if files are not followed.
+// rotation returns nil for a process without such files or without a receiver, and if files are not followed.
 func (p Process) rotation(d dependencies) *rotation {
-	if d.renewInterval == 0 || d.config.renewal == nil || len(p.files) == 0 {
+	if d.renewInterval == 0 || d.config.renewal == nil || len(p.files) == 0 || p.Shadow != nil {
 		return nil
 	}
 	return &rotation{

@@ -90,6 +90,9 @@ func Switch(ctx context.Context, c Config, v Versions, statements []string, d cu
 	if _, err := v.table(c); err != nil {
 		return operator.Switched{}, err
 	}
+	if err := v.noShadows(); err != nil {
+		return operator.Switched{}, err
+	}
 	o, err := NewOperator(ctx, c, v.Old)
 	if err != nil {
 		return operator.Switched{}, err
