@@ -2,7 +2,9 @@ package privilege
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -69,9 +71,19 @@ func (p Privilege) missing(ctx context.Context, db pgx.Tx) (*Privilege, error) {
 	if err := db.QueryRow(ctx, missingColumnsSQL, pgx.QueryExecModeExec, p.Name, p.Right, p.Columns).Scan(&columns); err != nil || columns == nil {
 		return nil, err
 	}
-	if p.Columns != nil {
-		p.Columns = columns
+	return p.lacks(columns)
+}
+
+// lacks returns the privilege on those of its columns that the server says are missing. An operator runs what is made
+// of the answer, so it may name no other one.
+func (p Privilege) lacks(columns []string) (*Privilege, error) {
+	if p.Columns == nil {
+		return &p, nil
 	}
+	if other := func(name string) bool { return !slices.Contains(p.Columns, name) }; slices.ContainsFunc(columns, other) {
+		return nil, errors.New("the server names a column that it was not asked about")
+	}
+	p.Columns = columns
 	return &p, nil
 }
 

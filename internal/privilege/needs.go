@@ -188,12 +188,20 @@ type object struct {
 // blind are the rights of a blind spot in needsSQL.
 var blind = []string{"function", "triggers of"}
 
+// maxName is how many bytes a name may have. PostgreSQL itself cuts names after 63 bytes, and other builds of it a little
+// later.
+const maxName = 255
+
 // sql returns the name of the object, quoted. The server may be another one than the cursor's, and an operator runs
-// what is made of its answer: each part of it is a name.
+// what is made of its answer: each part of it is a name, and short enough that no reader of the command cuts it.
 func (o object) sql() (string, error) {
 	known := rank(objects, o.Kind) >= 0 && rank(rights, o.Right) >= 0 || o.Kind == "" && rank(blind, o.Right) >= 0
 	if !known || len(o.Arguments)%2 != 0 {
 		return "", errors.New("the server names a kind of object, or a right, that PostgreSQL does not have")
+	}
+	tooLong := func(name string) bool { return len(name) > maxName }
+	if slices.ContainsFunc(slices.Concat([]string{o.Schema, o.Name}, o.Arguments, o.Columns), tooLong) {
+		return "", fmt.Errorf("the server gives an object a name of more than %d bytes, which PostgreSQL does not take", maxName)
 	}
 	name := pgx.Identifier{o.Schema}
 	if o.Name != "" {

@@ -2,6 +2,7 @@ package privilege
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -92,6 +93,23 @@ func ByObject(privileges []Privilege) [][]Privilege {
 
 // Same reports whether two are on the same object.
 func (p Privilege) Same(other Privilege) bool { return p.On == other.On && p.Name == other.Name }
+
+var quotedName = regexp.MustCompile(`"(?:[^"]|"")*"`)
+
+// Masked returns the privilege with what mask makes of each name. So its grant stays one command, with whole names.
+func (p Privilege) Masked(mask func(string) string) Privilege {
+	// The mark of the end is no part of a name: where a secret only begins with the whole name, mask leaves it.
+	const end = `"`
+	masked := func(name string) string { return strings.TrimSuffix(mask(name+end), end) }
+	p.Name = quotedName.ReplaceAllStringFunc(p.Name, func(quoted string) string {
+		return pgx.Identifier{masked(strings.ReplaceAll(quoted[1:len(quoted)-1], `""`, `"`))}.Sanitize()
+	})
+	p.Columns = slices.Clone(p.Columns)
+	for i, name := range p.Columns {
+		p.Columns[i] = masked(name)
+	}
+	return p
+}
 
 // Grant returns the command that gives a role several privileges on one object. It is one line, whatever the names
 // contain.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
 )
 
 const objectsSQL = `
@@ -311,6 +312,7 @@ func missingAs(t testing.TB, conn *pgx.Conn, role string, privileges []Privilege
 func TestObject_IsMadeOfNamesAlone(t *testing.T) {
 	t.Parallel()
 	const hostile = `int) \! id #`
+	long := strings.Repeat("a", 256) // a reader who cuts it would cut its quote
 	got, err := object{Kind: "FUNCTION", Right: "EXECUTE", Schema: hostile, Name: hostile, Arguments: []string{"pg_catalog", hostile, hostile, "int4"}}.sql()
 	require.NoError(t, err)
 	const quoted = `"` + hostile + `"`
@@ -320,10 +322,36 @@ func TestObject_IsMadeOfNamesAlone(t *testing.T) {
 		{Kind: "FUNCTION", Right: hostile, Schema: "a"},
 		{Kind: "", Right: hostile, Schema: "a"},
 		{Kind: "FUNCTION", Right: "EXECUTE", Schema: "a", Arguments: []string{"a"}},
+		{Kind: "TABLE", Right: "SELECT", Schema: "a", Name: long},
+		{Kind: "SCHEMA", Right: "USAGE", Schema: long},
+		{Kind: "", Right: "function", Schema: "a", Name: "f", Arguments: []string{"a", long}},
+		{Kind: "TABLE", Right: "SELECT", Schema: "a", Name: "t", Columns: []string{"a", long}},
 	} {
 		_, err := o.sql()
 		require.Error(t, err, o)
 	}
+}
+
+// The server also answers which columns are missing.
+func TestLacks_HasNoColumnThatWasNotAskedAbout(t *testing.T) {
+	t.Parallel()
+	p := Privilege{On: Table, Name: `"t"`, Right: "SELECT", Columns: []string{"a", "b"}}
+	got, err := p.lacks([]string{"b"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"b"}, got.Columns)
+	_, err = p.lacks([]string{"b", "c"})
+	require.Error(t, err)
+}
+
+// A name is masked by itself, so the command keeps its quotes.
+func TestMasked_KeepsTheQuotesOfACommand(t *testing.T) {
+	t.Parallel()
+	set := secret.New(`sword"fish`, "bookings-2026")
+	p := Privilege{On: Function, Name: `"a""sword""fish"."bookings"("pg_catalog"."sword""fish", int4)`, Right: "EXECUTE"}
+	require.Equal(t, `GRANT EXECUTE ON FUNCTION "a""[secret]"."bookings"("pg_catalog"."[secret]", int4) TO "r"`, Grant("r", p.Masked(set.Replace)))
+	table := Privilege{On: Table, Name: `"t"`, Right: "SELECT", Columns: []string{`sword"fish`, "b"}}
+	require.Equal(t, `GRANT SELECT ("[secret]", "b") ON "t" TO "r"`, Grant("r", table.Masked(set.Replace)))
+	require.Equal(t, []string{`sword"fish`, "b"}, table.Columns, "the privilege itself is as it was")
 }
 
 // The name of each type that PostgreSQL has, as a grant spells it, is that type to the server.

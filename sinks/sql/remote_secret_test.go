@@ -2,6 +2,7 @@ package sql_test
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -77,4 +78,30 @@ func TestNeedsElsewhere_ALongListOfGrantsIsWhole(t *testing.T) {
 	for i := range tables {
 		require.Regexp(t, fmt.Sprintf(`(?m)^GRANT INSERT .* ON "public"."t%d" TO .*;$`, i), text)
 	}
+}
+
+// One command alone may be longer than what is kept of an error: a cut would take its last quote and the end of its line.
+func TestNeedsElsewhere_TheGrantOfAWideTableIsWhole(t *testing.T) {
+	t.Parallel()
+	r := newRemote(t)
+	var columns, values []string
+	for i := range 700 {
+		columns, values = append(columns, fmt.Sprintf("%s%d", strings.Repeat("c", 50), i)), append(values, "''")
+	}
+	pgtest.Exec(t, r.pool, fmt.Sprintf(`CREATE TABLE public.wide (%s text)`, strings.Join(columns, " text, ")))
+	role := pgtest.Role(t, r.pool, "sink", "LOGIN PASSWORD 'x'")
+	pgtest.Exec(t, r.pool, "GRANT ALL ON public.ordered_dispatcher_applied, public.ordered_dispatcher_refused TO "+role)
+	pgtest.Exec(t, r.pool, "GRANT USAGE ON SCHEMA public TO "+role)
+	c := sql.Config{
+		URL: pgtest.As(t, r.address, role, "x"), Secrets: []string{"TOPSECRETkey"},
+		Statements: []string{fmt.Sprintf("INSERT INTO public.wide (%s) VALUES (%s)", strings.Join(columns, ", "), strings.Join(values, ", "))},
+	}
+	whole := regexp.MustCompile(`(?m)^GRANT INSERT \(("c+[0-9]+"(, )?){700}\) ON "public"\."wide" TO "` + role + `"(;|$)`)
+	text, err := c.NeedsElsewhere(t.Context())
+	require.NoError(t, err)
+	require.Regexp(t, whole, text)
+	findings, err := c.Check(t.Context(), "p", sinks.Around{})
+	require.NoError(t, err)
+	require.Len(t, findings, 1)
+	require.Regexp(t, whole, findings[0].Fix)
 }

@@ -108,9 +108,10 @@ func (c Config) checkRemote(ctx context.Context) ([]sinks.Finding, error) {
 	var all []sinks.Finding
 	lacking, lackingErr := sink.Lacking(ctx)
 	for _, p := range lacking {
+		p = p.Masked(sink.guard.Secrets.Replace)
 		all = append(all, sinks.Finding{
 			Severity: cursor.Refuse, Problem: sink.guard.Secrets.Replace(fmt.Sprintf("%s: role %s lacks %s on %s", sink, sink.Role(), p, p.Name)),
-			Fix: sink.guard.Secrets.Replace(visible.Comment("in "+sink.String()+":") + "\n" + privilege.Grant(sink.Role(), p)),
+			Fix: visible.Comment("in "+sink.String()+":") + "\n" + privilege.Grant(sink.Role(), p),
 		})
 	}
 	switch {
@@ -160,17 +161,17 @@ func (c Config) NeedsElsewhere(ctx context.Context) (string, error) {
 		err = nil
 	}
 	needs, needsErr := sink.Needs(ctx)
+	mask := sink.guard.Secrets.Replace // the target may name an object like the password
 	for _, on := range privilege.ByObject(needs.Privileges) {
+		for i := range on {
+			on[i] = on[i].Masked(mask) // before the command is made: what mask cuts is no command any more
+		}
 		b.WriteString(privilege.Grant(sink.Role(), on...) + ";\n")
 	}
 	if len(needs.BlindSpots) > 0 {
-		fmt.Fprintf(&b, "Not checked, so add what they need: %s.\n", strings.Join(needs.BlindSpots, ", "))
+		fmt.Fprintf(&b, "Not checked, so add what they need: %s.\n", mask(strings.Join(needs.BlindSpots, ", ")))
 	}
-	var clean strings.Builder // the target may name an object like the password
-	for line := range strings.Lines(b.String()) {
-		clean.WriteString(sink.guard.Secrets.Replace(line)) // of a longer text it returns only the beginning
-	}
-	return clean.String(), errors.Join(err, needsErr)
+	return b.String(), errors.Join(err, needsErr)
 }
 
 // Exposures finds a target to which the password and the records may go without TLS, or without a check of its
