@@ -35,13 +35,13 @@ type Version struct {
 func (c Config) validate() error {
 	var faults []error
 	if len(c.Table) != 2 || c.Table[0] == "" || c.Table[1] == "" {
-		faults = append(faults, fmt.Errorf("Table is %q: give a schema and a name", c.Table))
+		faults = append(faults, fmt.Errorf("the field Table is %q: give a schema and a name", c.Table))
 	}
 	if c.Sink == nil {
-		faults = append(faults, errors.New("Sink is missing"))
+		faults = append(faults, errors.New("the field Sink is missing"))
 	}
 	if c.Other != nil && (c.Other.Process == "" || c.Other.Sink == nil) {
-		faults = append(faults, errors.New("Other needs a Process and a Sink"))
+		faults = append(faults, errors.New("the field Other needs a Process and a Sink"))
 	}
 	return errors.Join(faults...)
 }
