@@ -70,8 +70,11 @@ func (g Guard) text(err error) string {
 // words around them stay whole. As in Quote, secrets are taken out before and after the records.
 func (g Guard) quoted(err error, hidden string) string {
 	text := err.Error()
-	if _, whole := err.(interface{ Whole() }); whole || g.Redact == nil {
-		return g.Secrets.Replace(text)
+	clean := g.Secrets.Replace(text)
+	if _, whole := err.(interface{ Whole() }); whole && clean != text {
+		return hidden // a command with a mask in it, or without its end, is another command
+	} else if whole || g.Redact == nil {
+		return clean
 	}
 	before, after, _ := strings.Cut(hidden, Hidden)
 	words, begins := strings.CutPrefix(text, before)

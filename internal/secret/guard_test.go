@@ -95,3 +95,21 @@ func TestGuard_TakesRecordsOutOfTheWordsOfAReceiverAlone(t *testing.T) {
 	_, number := strconv.Atoi("card")
 	require.EqualError(t, guard(false).Of(redact).Error(number), `strconv.Atoi: parsing "[…]": invalid syntax`, "what Go quotes of an answer")
 }
+
+// command is a command to be pasted, with names that a server gave.
+type command struct{ answer }
+
+func (*command) Whole() {}
+
+func TestGuard_ACommandIsShownWholeOrNotAtAll(t *testing.T) {
+	t.Parallel()
+	g := secret.Guard{Secrets: secret.New("swordfish-9"), Said: func(err error) (string, bool) {
+		_, ok := err.(*command)
+		return "code 7: […]", ok
+	}}
+	for _, g := range []secret.Guard{g, g.Of(strings.ToUpper)} {
+		require.EqualError(t, g.Error(fmt.Errorf("run %w", &command{answer{"edit 'orders.>'"}})), "run code 7: edit 'orders.>'")
+		require.EqualError(t, g.Error(fmt.Errorf("run %w", &command{answer{"edit 'swordfish-9.orders.>'"}})), "run code 7: […]")
+		require.EqualError(t, g.Error(fmt.Errorf("run %w", &command{answer{"edit '" + strings.Repeat("x", 33<<10) + "'"}})), "run code 7: […]")
+	}
+}

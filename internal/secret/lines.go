@@ -6,9 +6,9 @@ import "strings"
 // not secret.
 const minLine = 8
 
-// lines returns the lines of a value of several lines that may be secret by themselves. JSON writes a line break as
-// \n.
-func lines(value string) (all []string) {
+// Lines returns the lines of a value of several lines that may be secret by themselves; nil for any other value. JSON
+// writes a line break as \n.
+func Lines(value string) (all []string) {
 	value = strings.ReplaceAll(strings.ReplaceAll(value, `\r`, "\r"), `\n`, "\n")
 	if !strings.Contains(value, "\n") {
 		return nil

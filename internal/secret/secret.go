@@ -54,7 +54,7 @@ func New(values ...string) Set {
 		}
 		s.add(value)
 		s.addForms(value)
-		all := lines(value)
+		all := Lines(value)
 		for i, line := range all {
 			s.add(line)
 			if i < maxForms {

@@ -47,7 +47,7 @@ var wallsMutants = []mutant{
 	mutate("a name in a proposed command ends its line", "command/internal/daemon.TestDoctor_SQLOfHostileNamesMeansThemInPsql",
 		code("internal/visible.SQL", "escaped(quoted)", "quoted")),
 	mutate("a key is quoted line by line", "sinks/exec.TestDeliverBatch_NoLineOfAKeyIsLogged",
-		code("internal/secret.New", "lines(value)", `lines("")`)),
+		code("internal/secret.New", "Lines(value)", `Lines("")`)),
 	mutate("a second host gets the password that a file has for the first one", "internal/pgurl.TestCheckPasswords_NoHostGetsThePasswordOfAnother",
 		code("internal/pgurl.CheckPasswords", "err != nil || one.Host != other.Host || one.Port != other.Port || one.Password != c.Password", "err != nil || one.Host != other.Host || one.Port != other.Port")),
 	mutate("the SQL that ends a transaction ends the next one of its session", "cursor.TestFix_EndsNoOtherTransactionOfTheSession",

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -145,6 +147,62 @@ func TestWords_AShortValueIsNotLookedForOverTheEndsOfLines(t *testing.T) {
 	env := map[string]string{"LEVEL": "info", "LONGEST": "1234567"}
 	require.Equal(t, []string{"logged in", "fo: the first", "abc1234", "567"}, flushed(env, "logged in", "fo: the first", "abc1234", "567"))
 	require.Equal(t, []string{"abc1234", "[secret]"}, flushed(map[string]string{"TOKEN": "12345678"}, "abc1234", "5678"))
+}
+
+// Each line of a value is a secret of its own, so a child may fold that line alone.
+func TestWords_AFoldedLineOfASecretOfSeveralLinesIsHidden(t *testing.T) {
+	t.Parallel()
+	for _, value := range []string{"user: app\npassword: swordfish-of-the-seven-seas\n", `user: app\npassword: swordfish-of-the-seven-seas`} {
+		env := map[string]string{"CREDS": value}
+		require.Equal(t, []string{"[secret]", "[secret]", "end"}, flushed(env, "password: swordfish-of-", "the-seven-seas", "end"))
+		require.Equal(t, []string{"[secret]", "[secret]", "[secret]", "end"}, flushed(env, "password: swo", "rdfish-of-", "the-seven-seas", "end"))
+	}
+}
+
+// Word wrap breaks a line in place of the spaces between two words, or beside them.
+func TestWords_ASecretThatIsWrappedByWordsIsHidden(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{"PASS": "correct horse  battery staple", "DSN": "host=db user=app password=swordfish99"}
+	for _, lines := range [][]string{{"it is correct horse", "battery staple"}, {"it is correct horse ", "battery staple"}, {"it is correct horse", "  battery staple"}, {"it is correct horse  ", "battery staple"}} {
+		require.Equal(t, []string{"it is [secret]", "[secret]", "end"}, flushed(env, append(lines, "end")...), lines)
+	}
+	require.Equal(t, []string{"[secret]", "[secret]", "[secret]", "end"}, flushed(env, "correct horse", "battery", "staple", "end"))
+	require.Equal(t, []string{"connecting with [secret]", "[secret]", "end"}, flushed(env, "connecting with host=db user=app", "password=swordfish99", "end"))
+	require.Equal(t, []string{"it is [secret]", "battery staples", "end"}, flushed(map[string]string{"PASS": "correct horse battery staple!"}, "it is correct horse", "battery staples", "end"))
+}
+
+// Lines that are left out are searched for the beginning of a secret.
+func TestWords_ASecretThatBeginsInALineThatIsLeftOutIsHidden(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for _, parts := range [][]string{fold(token, 10), fold(base64.StdEncoding.EncodeToString([]byte(token)), 20)} {
+			for _, flush := range []int{1, 3} { // how many times the log keeps up
+				var log bytes.Buffer
+				w := exec.NewWords(exec.Config{Env: map[string]string{"TOKEN": token}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+				for i := range 3 {
+					for range 100 {
+						w.Note("a step")
+					}
+					w.Note(parts[0])
+					if i < flush {
+						for w.Flush() {
+						}
+					}
+					time.Sleep(time.Second)
+					for _, part := range parts[1:] {
+						w.Note(part)
+					}
+					w.Note("it goes on")
+				}
+				time.Sleep(time.Second)
+				for w.Flush() {
+				}
+				require.Contains(t, log.String(), "more lines than are logged")
+				requireNoPart(t, logged(log.String()), parts, []string{strings.Repeat("~", len(token)*2)}, fmt.Sprint(parts, flush))
+				require.Contains(t, log.String(), "it goes on")
+			}
+		}
+	})
 }
 
 func TestDeliverBatch_AFoldedSecretIsNotInTheError(t *testing.T) {

@@ -19,7 +19,7 @@ const (
 // redactor takes the values of Config.Env and Config.Secrets out of a child's words.
 type redactor struct {
 	secret.Set
-	unbroken []string // the values without line breaks
+	unbroken []string // the values without line breaks, and the lines of those that have several
 	hides    bool     // all of the child's words
 }
 
@@ -27,6 +27,7 @@ func newRedactor(c Config) *redactor {
 	values := slices.AppendSeq(slices.Clone(c.Secrets), maps.Values(c.Env))
 	r := &redactor{Set: secret.New(values...), hides: c.HideAnswers}
 	for _, value := range values {
+		r.unbroken = append(r.unbroken, secret.Lines(value)...)
 		if value = strings.NewReplacer("\r", "", "\n", "").Replace(value); len(value) >= minFolded {
 			r.unbroken = append(r.unbroken, value)
 		}
@@ -38,10 +39,10 @@ func newRedactor(c Config) *redactor {
 // before them: where a secret begins there, the first line begins with a mask. The lines that have a part of one secret
 // become one line. A part of a secret at the end of a line that was cut is still there.
 //
-// Two kinds of folded secret are not found, so their parts are logged, and are in an error. The first kind has another
+// Three kinds of folded secret are not found, so their parts are logged, and are in an error. The first kind has another
 // line between its parts, such as a line of another thread. What was hidden before that line came stays hidden. The
 // second kind has more than white space before the part in each line, such as "| ". If the secret is folded as it is, an
-// indent is enough.
+// indent is enough. The third kind begins in a part of a long line that was not read.
 func (r *redactor) next(before, lines []string) []string {
 	all := r.masked(slices.Concat(before, lines))
 	if len(before) == 0 {
@@ -88,18 +89,25 @@ func (r *redactor) unfold(text string) string {
 }
 
 // folded returns how long a value is that begins a text and has line breaks; 0 if none does. The end of the text may
-// cut the value off.
+// cut the value off. A line break may be in place of spaces, since word wrap drops them.
 func folded(text, value string) int {
-	found, breaks := 0, 0
+	found, breaks, dropped := 0, 0, 0
 	for i := range len(text) {
 		switch {
 		case text[i] == '\n' && found > 0:
 			breaks++
+			if rest := strings.TrimLeft(value[found:], " "); rest != "" {
+				dropped += len(value) - len(rest) - found
+				found = len(value) - len(rest)
+			}
+			continue
+		case text[i] == ' ' && dropped > 0: // it was not, and begins the next line
+			dropped--
 			continue
 		case text[i] != value[found]:
 			return 0
 		}
-		found++
+		found, dropped = found+1, 0
 		switch {
 		case found < len(value):
 		case breaks > 0:

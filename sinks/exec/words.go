@@ -22,16 +22,24 @@ type words struct {
 	some    chan struct{} // has one when a line waits
 	over    chan struct{} // closed when everything is read
 	done    chan struct{} // closed when everything is logged
-	before  []string      // the lines that were logged last
+	before  []string      // the lines that come before the waiting ones
 
 	mu      sync.Mutex
 	records []processor.Delivery // that the child may repeat: the last ones it was given
 	last    []string             // the lines up to now, as far as they are looked at
-	waiting []string             // lines to be logged
+	waiting []waiting            // lines to be logged
 	about   beside               // records that those may repeat
 	second  time.Time            // the second that is counted
 	noted   int                  // lines in it
 	left    int                  // lines left out
+	gap     bool                 // the last line was left out
+}
+
+// waiting is a line to be logged.
+type waiting struct {
+	line string
+	// before are the lines before it, if some of them were left out: a secret may begin in those. nil: none was.
+	before []string
 }
 
 const (
@@ -95,18 +103,24 @@ func (w *words) note(line string) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	before := w.last
 	w.last = recent(append(w.last, line))
 	if now := time.Now(); now.Sub(w.second) >= time.Second {
 		w.second, w.noted = now, 0
 	}
 	if w.noted++; w.noted > maxPerSecond || len(w.waiting) >= maxPerSecond {
 		w.left++
+		w.gap = true
 		return
 	}
 	if len(w.waiting) == 0 {
 		w.about = besides(w.records)
 	}
-	w.waiting = append(w.waiting, line)
+	next := waiting{line: line}
+	if w.gap {
+		next.before = slices.Clone(before)
+	}
+	w.waiting, w.gap = append(w.waiting, next), false
 	select {
 	case w.some <- struct{}{}:
 	default:
@@ -151,9 +165,12 @@ func recent(lines []string) []string {
 
 // flush logs waiting lines, and reports whether there are more.
 func (w *words) flush() (more bool) {
-	lines, about, left, more := w.take()
+	lines, before, about, left, more := w.take()
 	if left > 0 {
 		w.config.Logger.Warn("the child's standard error has more lines than are logged", "process", w.process, "lines", left)
+	}
+	if before != nil {
+		w.before = before
 	}
 	if len(lines) > 0 {
 		for _, line := range w.clean(w.secrets.next(w.before, lines), about) {
@@ -164,17 +181,23 @@ func (w *words) flush() (more bool) {
 	return more
 }
 
-// take takes the first waiting lines, and the records that they may repeat.
-func (w *words) take() (lines []string, about beside, left int, more bool) {
+// take takes the first waiting lines, up to a gap, and the records that they may repeat. before are the lines before
+// them if some of those were left out.
+func (w *words) take() (lines, before []string, about beside, left int, more bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := 0
 	for size := 0; n < len(w.waiting); n++ {
-		if size += len(w.waiting[n]); n > 0 && size > maxTogether {
+		next := w.waiting[n]
+		if size += len(next.line); n > 0 && (size > maxTogether || next.before != nil) {
 			break
 		}
+		if n == 0 {
+			before = next.before
+		}
+		lines = append(lines, next.line)
 	}
-	lines, w.waiting = slices.Clone(w.waiting[:n]), w.waiting[n:]
+	w.waiting = w.waiting[n:]
 	about, more = w.about.clone(), len(w.waiting) > 0
 	if !more {
 		w.waiting, w.about = nil, beside{}
@@ -182,7 +205,7 @@ func (w *words) take() (lines []string, about beside, left int, more bool) {
 	if time.Since(w.second) >= time.Second || w.ended() {
 		left, w.left = w.left, 0
 	}
-	return lines, about, left, more
+	return lines, before, about, left, more
 }
 
 func (w *words) ended() bool {

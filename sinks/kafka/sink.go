@@ -201,8 +201,8 @@ func (s *Sink) identify(ctx context.Context, records []*kgo.Record, epoch cursor
 		if err != nil {
 			return processor.Unreached(&unsent{&unconnected{err}})
 		}
-		for name, topic := range all {
-			if topic.err == nil {
+		for _, name := range topics { // an answer may name any others
+			if topic, described := all[name]; described && topic.err == nil {
 				s.link.asked[name] = true
 				s.stood.is(name, topic.id, epoch)
 			}
