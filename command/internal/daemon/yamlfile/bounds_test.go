@@ -144,3 +144,41 @@ func TestParse_AliasesOfAListLeadToABoundedNumberOfElements(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 90_000, got)
 }
+
+// Not parallel: it counts all memory that is asked for.
+func TestParse_AliasesOfALongTextMakeShortFaults(t *testing.T) {
+	long := strings.Repeat("x", 200_000)
+	unknown, number := func(n yamlfile.Node) { n.Mapping("source", "sink") }, func(n yamlfile.Node) { n.Int(1, 10) }
+	for name, c := range map[string]struct {
+		anchor string
+		read   func(yamlfile.Node)
+	}{"key": {`{"` + long + `": 1}`, unknown}, "number": {long, number}} {
+		var before, after runtime.MemStats
+		text := "a: &a " + c.anchor + "\n" + strings.TrimPrefix(strings.ReplaceAll("\n"+aliases(2000), "\n  ", "\n"), "\n")
+		f := yamlfile.Parse("f.yaml", []byte(text), environment(nil))
+		require.NoError(t, f.Err())
+		m := f.Root().AnyMapping()
+		runtime.ReadMemStats(&before)
+		for _, key := range m.Names() {
+			m.Read(key, c.read)
+		}
+		err := f.Err()
+		runtime.ReadMemStats(&after)
+		require.Error(t, err, name)
+		require.Less(t, len(err.Error()), 1<<18, name)
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(128<<20), name)
+	}
+}
+
+// Each fault shows its line, and compares it with the secrets beside it. That takes no more for a long line.
+func TestErr_ALongLineIsNotShown(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&b, "unknown%d: 1, ", i)
+	}
+	f := yamlfile.Parse("f.yaml", []byte("a: {"+b.String()+"z: 1}\nb: "+strings.Repeat("y", 1<<15)+"\n"), environment(nil))
+	f.Root().Mapping("a", "b").Read("a", func(n yamlfile.Node) { n.Mapping("none") })
+	require.ErrorContains(t, f.Err(), `the key "unknown0" is not known`)
+	require.Less(t, len(f.Err().Error()), 1<<16)
+}

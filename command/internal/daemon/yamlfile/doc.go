@@ -19,5 +19,5 @@
 //
 // # Left out
 //
-// Tags, several documents, lists, and the meaning of the keys.
+// Tags, several documents, lists of anything but texts, and the meaning of the keys.
 package yamlfile

@@ -12,6 +12,8 @@ import (
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 // File is a parsed file.
@@ -247,11 +249,17 @@ func (f *File) once(at *token.Token, path, message string) {
 	f.bounded = true
 }
 
+// maxMessage bounds the message of a fault, in bytes: it may quote a text of the file, once for each alias.
+const maxMessage = 1 << 10
+
 func (f *File) faultAt(line, column int, path, message string) {
+	if f.bounded {
+		return // the fault of the bound is the last one
+	}
 	if path != "" {
 		message = path + ": " + message
 	}
 	// Errors that other packages make with errors.Join have several lines.
-	message = strings.ReplaceAll(message, "\n", "; ")
+	message = visible.Start(strings.ReplaceAll(message, "\n", "; "), maxMessage)
 	f.faults = append(f.faults, Fault{Line: line, Column: column, Message: message, path: path})
 }

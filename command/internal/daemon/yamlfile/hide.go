@@ -83,12 +83,19 @@ func (h hider) Visit(node ast.Node) ast.Visitor {
 	return nil
 }
 
+// maxLine bounds the line that a fault shows, in bytes. Longer ones help no one, and are slow to search for secrets.
+const maxLine = 4 << 10
+
 // showSource gives a fault its line, with secrets replaced.
 func (f *File) showSource(fault *Fault) {
 	if fault.source != "" {
 		return
 	}
 	if f.hidden == nil && f.line(fault.Line) != "" { // the file was not read far enough to know anything of the line
+		fault.source, fault.caret = hiding, 0
+		return
+	}
+	if len(f.line(fault.Line)) > maxLine {
 		fault.source, fault.caret = hiding, 0
 		return
 	}
@@ -112,6 +119,10 @@ func (f *File) showSource(fault *Fault) {
 // line, or that the parser places elsewhere.
 func (f *File) shows(shown string, line int) bool {
 	const part = 6
+	parts := map[string]bool{}
+	for i := range len(shown) - part + 1 {
+		parts[shown[i:i+part]] = true
+	}
 	for at := range f.hidden {
 		lines := strings.Count(strings.TrimRight(at.Origin, " \n"), "\n")
 		if from := at.Position.Line; from < line && line <= from+lines {
@@ -121,7 +132,7 @@ func (f *File) shows(shown string, line int) bool {
 			continue // a parser is never as wrong as that
 		}
 		for value := at.Value; len(value) >= part; value = value[1:] {
-			if strings.Contains(shown, value[:part]) {
+			if parts[value[:part]] {
 				return true
 			}
 		}

@@ -24,6 +24,9 @@ const maxMerges = 10
 // same ones again and again. A file that a person writes has far fewer.
 const maxKeys = 100_000
 
+// maxKey bounds the length of a key, in bytes. A key is a part of the path of each value below it.
+const maxKey = 1 << 10
+
 // Mapping reads the node as a mapping of the known keys.
 func (n Node) Mapping(known ...string) Mapping {
 	m := Mapping{self: n, nodes: map[string]Node{}}
@@ -89,6 +92,10 @@ func (n Node) mapping(m *Mapping, depth int, want string) {
 			continue
 		}
 		name := at.Value
+		if len(name) > maxKey {
+			n.file.once(at, n.path, fmt.Sprintf("a key has more than %d bytes: shorten it", maxKey))
+			return
+		}
 		child := Node{file: n.file, node: value.Value, key: at, path: join(n.path, name)}
 		switch {
 		case own[name]:

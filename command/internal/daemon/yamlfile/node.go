@@ -236,7 +236,7 @@ func (n Node) scalar() (string, bool) {
 	}
 	faults := len(n.file.faults)
 	text := n.file.resolve(node.GetToken(), n.path, value)
-	return text, len(n.file.faults) == faults
+	return text, len(n.file.faults) == faults && !n.file.bounded
 }
 
 // literal returns the text of a scalar. It takes numbers and the like as they are spelled, so that leading zeros
