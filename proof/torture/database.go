@@ -117,16 +117,15 @@ func (d *database) do(ctx context.Context, errand func(*pgx.Conn) error) error {
 	return errand(conn)
 }
 
-// insist is do, again and again while the database is away.
+// insist is do, again and again while the database is away. In the end it returns why it was away before the time was up.
 func (d *database) insist(ctx context.Context, errand func(*pgx.Conn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for {
 		err := d.do(ctx, errand)
-		if err == nil || ctx.Err() != nil {
+		if err == nil || !pause(ctx, 50*time.Millisecond) {
 			return err
 		}
-		pause(ctx, 50*time.Millisecond)
 	}
 }
 

@@ -172,7 +172,7 @@ func caughtUp(conn *pgx.Conn) error {
 
 func promoteStandby(conn *pgx.Conn) error {
 	var promoted bool
-	if err := conn.QueryRow(context.Background(), "SELECT pg_promote(true, 60)").Scan(&promoted); err != nil {
+	if err := conn.QueryRow(context.Background(), "SELECT CASE WHEN pg_is_in_recovery() THEN pg_promote(true, 60) ELSE true END").Scan(&promoted); err != nil {
 		return err
 	}
 	if !promoted {

@@ -70,6 +70,19 @@ class Handle(unittest.TestCase):
         self.assertEqual(effects(), [])
         self.assertEqual(handle(message(1, 1, "a")), APPLIED)
 
+    def test_an_effect_may_take_another_role(self):
+        def limited(conn, message):
+            effect(conn, message)
+            conn.execute("SET LOCAL ROLE pg_monitor")  # without rights to the tables of the inbox
+
+        self.assertEqual(handle(message(1, 1, "a"), limited), APPLIED)
+        self.assertEqual(noted("p")["sequence"], 1)
+
+    def test_an_effect_that_ends_the_transaction_is_not_applied(self):
+        with self.assertRaisesRegex(RuntimeError, "the effect ended the transaction"):
+            handle(message(1, 1, "a"), lambda conn, message: conn.execute("ROLLBACK"))
+        self.assertEqual(handle(message(1, 1, "a")), APPLIED)
+
     def test_two_at_once_apply_once(self):
         for sequence, key in enumerate("abcdefghij", start=1):
             outcomes = []

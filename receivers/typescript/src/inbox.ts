@@ -7,7 +7,7 @@ import type { ClientBase, Pool } from "pg";
 import { GapError, LateError, OriginError, StaleError } from "./errors.js";
 import { handler, type HandlerConfig } from "./handler.js";
 import { validate, type Message } from "./message.js";
-import { adoptSQL, adoptStreamsSQL, advanceSQL, knownSQL, lockSQL, noteSQL, pruneSQL, renameKeysSQL, renameSQL } from "./statements.js";
+import { adoptSQL, adoptStreamsSQL, advanceSQL, knownSQL, lockSQL, noteSQL, openSQL, pruneSQL, renameKeysSQL, renameSQL } from "./statements.js";
 
 // Effect applies a record on the client whose transaction also notes it.
 export type Effect = (client: ClientBase, message: Message) => Promise<unknown>;
@@ -203,9 +203,13 @@ export class Inbox {
     if (!message.replay) {
       this.#requireNext(before.sequence, message); // the number of a replay is an old one
     }
+    await this.#advance(client, message); // before the effect, which may take a role without rights to the tables
     await effect(client, message);
-    // Last, since this statement fails where the effect has caught an error of a statement: a COMMIT would not.
-    await this.#advance(client, message);
+    // This fails where the effect has caught an error of a statement: a COMMIT would not.
+    const { rowCount } = await client.query(openSQL);
+    if (rowCount === 0) {
+      throw new Error("the effect ended the transaction: leave COMMIT and ROLLBACK to the inbox");
+    }
     return "applied";
   }
 

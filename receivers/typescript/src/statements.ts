@@ -26,6 +26,11 @@ UPDATE {schema}.inbox_process
 SET sequence = greatest(sequence, $4)
 WHERE receiver = $1 AND process = $2 AND stream = $3`;
 
+// openSQL fails in a transaction that PostgreSQL would roll back, and finds nothing in another one than that of the notes.
+export const openSQL = `/* inbox.open */
+SELECT 1
+WHERE pg_catalog.txid_current_if_assigned() IS NOT NULL`;
+
 // adoptSQL locks the process's own row, so that no stream begins meanwhile.
 export const adoptSQL = `/* inbox.adopt */
 INSERT INTO {schema}.inbox_process AS p (receiver, process, stream, origin, epoch, sequence)

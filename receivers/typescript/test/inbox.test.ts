@@ -160,6 +160,21 @@ test("an effect that fails leaves no note", async () => {
   assert.equal(await handle(message(1n, 1n, "a")), "applied");
 });
 
+test("an effect may take another role", async () => {
+  const limited: Effect = async (client, m) => {
+    await effect(client, m);
+    await client.query("SET LOCAL ROLE pg_monitor"); // without rights to the tables of the inbox
+  };
+  assert.equal(await handle(message(1n, 1n, "a"), new Inbox("c"), limited), "applied");
+  assert.equal((await noted("p")).sequence, 1);
+});
+
+test("an effect that ends the transaction is not applied", async () => {
+  const ends: Effect = async (client) => void (await client.query("ROLLBACK"));
+  await assert.rejects(handle(message(1n, 1n, "a"), new Inbox("c"), ends), /the effect ended the transaction/);
+  assert.equal(await handle(message(1n, 1n, "a")), "applied");
+});
+
 test("streams have epochs and sequences of their own and one origin", async () => {
   assert.equal(await handle(message(7n, 2n, "a", { stream: "0" })), "applied");
   assert.equal(await handle(message(3n, 1n, "b", { stream: "1" })), "applied");

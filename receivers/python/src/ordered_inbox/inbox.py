@@ -199,9 +199,11 @@ class Inbox:
             raise StaleError(f"{_of(message)} {text}", before.epoch)
         if not message.replay:  # its number is an old one
             self._require_next(before, message)
+        self._advance(conn, message)  # before the effect, which may take a role without rights to the tables
         effect(conn, message)
-        # Last, since this statement fails where the effect has caught an error of a statement: a COMMIT would not.
-        self._advance(conn, message)
+        # This fails where the effect has caught an error of a statement: a COMMIT would not.
+        if not self._change(conn, statements.OPEN):
+            raise RuntimeError("the effect ended the transaction: leave COMMIT and ROLLBACK to the inbox")
         return Outcome.APPLIED
 
     def _require_next(self, before: _Notes, message: Message) -> None:

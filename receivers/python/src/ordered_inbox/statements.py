@@ -25,6 +25,11 @@ UPDATE {schema}.inbox_process
 SET sequence = greatest(sequence, %(sequence)s)
 WHERE receiver = %(receiver)s AND process = %(process)s AND stream = %(stream)s"""
 
+# OPEN fails in a transaction that PostgreSQL would roll back, and finds nothing in another one than that of the notes.
+OPEN = """/* inbox.open */
+SELECT 1
+WHERE pg_catalog.txid_current_if_assigned() IS NOT NULL"""
+
 # ADOPT locks the process's own row, so that no stream begins meanwhile.
 ADOPT = """/* inbox.adopt */
 INSERT INTO {schema}.inbox_process AS p (receiver, process, stream, origin, epoch, sequence)

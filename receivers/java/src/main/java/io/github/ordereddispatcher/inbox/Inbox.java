@@ -283,9 +283,14 @@ public final class Inbox {
         if (!message.replay()) { // its number is an old one
             requireNext(before.sequence, message);
         }
+        advance(connection, message); // before the effect, which may take a role without rights to the tables
         effect.apply(connection, message);
-        // Last, since this statement fails where the effect has caught an error of a statement.
-        advance(connection, message);
+        // This fails where the effect has caught an error of a statement.
+        try (PreparedStatement statement = prepare(connection, Statements.OPEN); ResultSet open = statement.executeQuery()) {
+            if (!open.next()) {
+                throw new IllegalStateException("the effect ended the transaction: leave COMMIT and ROLLBACK to the inbox");
+            }
+        }
         return Outcome.APPLIED;
     }
 

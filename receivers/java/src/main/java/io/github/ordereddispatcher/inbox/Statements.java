@@ -32,6 +32,12 @@ final class Statements {
             SET sequence = greatest(sequence, ?)
             WHERE receiver = ? AND process = ? AND stream = ?""";
 
+    // Fails in a transaction that PostgreSQL would roll back, and finds nothing in another one than that of the notes.
+    static final String OPEN = """
+            /* inbox.open */
+            SELECT 1
+            WHERE pg_catalog.txid_current_if_assigned() IS NOT NULL""";
+
     // Locks the process's own row, so that no stream begins meanwhile.
     static final String ADOPT = """
             /* inbox.adopt */

@@ -78,6 +78,29 @@ class InboxTest {
     }
 
     @Test
+    void anEffectMayTakeAnotherRole() throws Exception {
+        Inbox.Effect limited = (connection, message) -> {
+            Fixture.effect(connection, message);
+            execute(connection, "SET LOCAL ROLE pg_monitor"); // without rights to the tables of the inbox
+        };
+        assertEquals(Inbox.Outcome.APPLIED, handle(box, message(1, 1, "a"), limited));
+        assertEquals(1, Fixture.noted("p").sequence());
+    }
+
+    @Test
+    void anEffectThatEndsTheTransactionIsNotApplied() throws Exception {
+        Inbox.Effect ends = (connection, message) -> execute(connection, "ROLLBACK");
+        assertThrows(IllegalStateException.class, () -> handle(box, message(1, 1, "a"), ends));
+        assertEquals(Inbox.Outcome.APPLIED, handle(message(1, 1, "a")));
+    }
+
+    private static void execute(Connection connection, String sql) throws SQLException {
+        try (var statement = connection.createStatement()) {
+            statement.execute(sql);
+        }
+    }
+
+    @Test
     void streamsHaveEpochsAndSequencesOfTheirOwnAndOneOrigin() throws Exception {
         assertEquals(Inbox.Outcome.APPLIED, handle(message("p", "o", 7, 2, "a", "0")));
         assertEquals(Inbox.Outcome.APPLIED, handle(message("p", "o", 3, 1, "b", "1")));
