@@ -221,6 +221,12 @@ func TestSwitch_RefusesAVersionThatIsBehindAndChangesNothing(t *testing.T) {
 	require.ErrorIs(t, err, operator.ErrBehind)
 	require.Less(t, time.Since(began), patience/2, "it is not waited for")
 	require.ErrorContains(t, err, "balances@v2 is halted at")
+
+	_, err = o.Pause(t.Context(), "balances@v1", alice) // it is ahead, and does not go on
+	require.NoError(t, err)
+	_, err = o.Switch(t.Context(), "balances@v2", "balances@v1", alice, change)
+	require.ErrorIs(t, err, operator.ErrBehind)
+	require.ErrorContains(t, err, "balances@v1 is paused at")
 	for _, names := range [][2]string{{"balances@v1", "balances@v1"}, {"balances@v1", "none"}, {"none", "balances@v1"}} {
 		_, err = o.Switch(t.Context(), names[0], names[1], alice, change)
 		require.Error(t, err)

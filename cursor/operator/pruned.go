@@ -229,10 +229,11 @@ func lacks(process string, to cursor.Position, all []Pruned) error {
 	return nil
 }
 
-// checkPruned refuses a seek to a place whose records are gone. conn is in the transaction of the decision. The lock
-// comes first, with a statement of its own: the question after it sees what was removed before.
+// checkPruned refuses a seek to a place whose records are gone, unless the operator takes what is left. conn is in the
+// transaction of the decision. The lock comes first, with a statement of its own: the question after it sees what was
+// removed before, and no removal that goes by the old place of the cursor ends after it.
 func (o *Operator) checkPruned(ctx context.Context, conn *pgx.Conn, process string, to cursor.Position, d cursor.Decision) error {
-	if d.Table == "" || d.Pruned {
+	if d.Table == "" {
 		return nil
 	}
 	results, err := tables.Flush(ctx, conn, o.db.Statement(sharePrunedSQL, d.Table), o.db.Statement(lookPrunedSQL, d.Table, kindOf(to)))
@@ -240,7 +241,7 @@ func (o *Operator) checkPruned(ctx context.Context, conn *pgx.Conn, process stri
 		return fmt.Errorf("read how far rows of %s are gone: %w", visible.Line(d.Table), err)
 	}
 	all, err := parsePruned(results[1].Rows)
-	if err != nil {
+	if err != nil || d.Pruned {
 		return err
 	}
 	return lacks(process, to, all)

@@ -16,8 +16,9 @@ import (
 
 // Errors of Switch, besides those of package cursor.
 var (
-	// ErrBehind reports that the new version did not come to where the old one is within Decision.Timeout.
-	ErrBehind = errors.New("the new version is behind the old one")
+	// ErrBehind reports that the new version is halted or paused, or did not come to where the old one is within
+	// Decision.Timeout.
+	ErrBehind = errors.New("the new version is behind the old one, or does not deliver")
 	// ErrSwitchEnded reports that the change of a switch has ended its transaction, as COMMIT does. What it did before that
 	// may be committed, and the audit has no event of it.
 	ErrSwitchEnded = errors.New("the change ended the transaction of the switch, so it is not known whether readers use the new version")
@@ -81,7 +82,7 @@ func (o *Operator) switchOver(ctx context.Context, from, to string, d cursor.Dec
 		if s.To, err = o.store.LockBeside(ctx, conn, to); err != nil {
 			return err
 		}
-		if s.To.Position < s.From.Position { // a seek came in between
+		if s.To.State != cursor.Running || s.To.Position < s.From.Position { // a halt, a pause or a seek came in between
 			return behind(s.To, s.From)
 		}
 		return o.writeSwitch(ctx, conn, s, d, change)
@@ -97,11 +98,11 @@ func reached(ctx context.Context, look func() (cursor.Row, error), other cursor.
 		if err != nil {
 			return row, err
 		}
-		if row.Position >= other.Position {
-			return row, nil
-		}
 		if row.State != cursor.Running {
 			return row, behind(row, other)
+		}
+		if row.Position >= other.Position {
+			return row, nil
 		}
 		select {
 		case <-ctx.Done():

@@ -234,23 +234,31 @@ func TestPrune_ASeekThatComesMeanwhileSeesThatTheRowsAreGone(t *testing.T) {
 
 func TestPrune_RemovesNothingThatACursorGoesBackToMeanwhile(t *testing.T) {
 	t.Parallel()
-	pool, config := aged(t, stdoutProcess, "keep: 1h", 4)
-	open := gated(t, pool, "INSERT ON od.cursor_event")
-	sought := make(chan error, 1)
-	o := operatorOf(t, config)
-	go func() {
-		_, err := o.Seek(context.WithoutCancel(t.Context()), daemon.ToPosition(oldAt(1)), cursor.Decision{Actor: "ann", Reason: "again"})
-		sought <- err
-	}()
-	untilTrue(t, pool, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE application_name LIKE 'ordered-dispatcher operator %' AND wait_event = 'PgSleep')")
-	_, err := prune(t, config)
-	require.ErrorIs(t, err, rules.ErrBusy)
-	require.Equal(t, 7, staying(t, pool))
-	open()
-	require.NoError(t, <-sought)
-	_, err = prune(t, config)
-	require.ErrorContains(t, err, "has not passed row 2")
-	require.Equal(t, 6, staying(t, pool))
+	for name, decision := range map[string]cursor.Decision{
+		"seek":          {Actor: "ann", Reason: "again"},
+		"seek --pruned": {Actor: "ann", Reason: "again", Pruned: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool, config := aged(t, stdoutProcess, "keep: 1h", 4)
+			open := gated(t, pool, "INSERT ON od.cursor_event")
+			sought := make(chan error, 1)
+			o := operatorOf(t, config)
+			go func() {
+				_, err := o.Seek(context.WithoutCancel(t.Context()), daemon.ToPosition(oldAt(1)), decision)
+				sought <- err
+			}()
+			untilTrue(t, pool, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'ordered-dispatcher operator %' AND wait_event = 'PgSleep')")
+			_, err := prune(t, config)
+			require.ErrorIs(t, err, rules.ErrBusy)
+			require.Equal(t, 7, staying(t, pool))
+			open()
+			require.NoError(t, <-sought)
+			_, err = prune(t, config)
+			require.ErrorContains(t, err, "has not passed row 2")
+			require.Equal(t, 6, staying(t, pool))
+		})
+	}
 }
 
 func TestPrune_ALockOfAnotherSessionIsNotWaitedFor(t *testing.T) {
