@@ -314,7 +314,7 @@ func TestHandle_AnEffectThatHidesAnErrorIsNamed(t *testing.T) {
 			require.Zero(t, outcome)
 			return err
 		})
-		require.ErrorContains(t, err, "a statement of the effect failed, and the effect returned no error: return it, or use a savepoint")
+		require.ErrorContains(t, err, "a statement of the effect failed, and the effect returned no error, or the effect ended the transaction: return the error, or use a savepoint")
 		require.Zero(t, pgtest.Value[int](t, pool, "SELECT count(*) FROM public.inbox"))
 	}
 }

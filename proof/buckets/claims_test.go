@@ -117,7 +117,7 @@ func TestClaims_APayloadInABucketReachesTheReceiver(t *testing.T) {
 		return pgtest.Value[[]string](t, w.pool, "SELECT array_agg(headers ->> 'claim-check') FROM public.outbox WHERE headers ->> 'claim-check' = ANY ($1)", names), nil
 	})
 	require.NoError(t, err)
-	require.Equal(t, 1, removed)
+	require.Equal(t, 1, removed.Objects)
 	require.ElementsMatch(t, []string{w.object(1), w.object(3)}, w.store.names())
 }
 

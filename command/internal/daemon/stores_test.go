@@ -47,9 +47,17 @@ func (o *opener) spec() stores.Spec {
 	}
 }
 
+// madeClaims is an empty store of claim checks.
+func madeClaims(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, claim.Dir(dir).Create())
+	return dir
+}
+
 func TestStores_AreOpenedOnceWhenTheyAreUsedAndClosed(t *testing.T) {
 	t.Parallel()
-	o := &opener{dir: t.TempDir()}
+	o := &opener{dir: madeClaims(t)}
 	config := Config{stores: newStoreSet([]stores.Spec{o.spec()})}
 	store := Process{Claims: "mem://b", stores: config.stores}.claimStore()
 	require.Zero(t, o.opened.Load())
@@ -78,7 +86,7 @@ func TestStores_AreOpenedOnceWhenTheyAreUsedAndClosed(t *testing.T) {
 
 func TestStores_AFailureToOpenIsAnOutageAndNotKept(t *testing.T) {
 	t.Parallel()
-	o := &opener{dir: t.TempDir()}
+	o := &opener{dir: madeClaims(t)}
 	set := newStoreSet([]stores.Spec{o.spec()})
 	store := Process{Claims: "mem://b", stores: set}.claimStore()
 	o.fails.Store(true)
@@ -94,7 +102,7 @@ func TestStores_AFailureToOpenIsAnOutageAndNotKept(t *testing.T) {
 // A client may look for its credentials for longer than a record has. What it finds is there for the next attempt.
 func TestStores_ACallDoesNotWaitLongerThanItMay(t *testing.T) {
 	t.Parallel()
-	o := &opener{dir: t.TempDir(), wait: make(chan struct{})}
+	o := &opener{dir: madeClaims(t), wait: make(chan struct{})}
 	set := newStoreSet([]stores.Spec{o.spec()})
 	store := Process{Claims: "mem://b", stores: set}.claimStore()
 	ended, cancel := context.WithCancel(t.Context())

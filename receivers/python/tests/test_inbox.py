@@ -1,5 +1,6 @@
 """What the vectors do not show. DATABASE_URL names a database whose inbox tables may be emptied."""
 
+import contextlib
 import os
 import threading
 import unittest
@@ -253,6 +254,21 @@ class Wsgi(unittest.TestCase):
             app = Inbox("c").wsgi(one, UNSIGNED, lambda conn, message: levels.append(conn.execute("SHOW transaction_isolation").fetchone()[0]))
             self.assertEqual(post(app, (self.headers | {"ordered-dedup-key": f"d{n}", "ordered-sequence": str(n + 2)}).items(), b"{}")["status"], 200)
         self.assertEqual(levels, ["read committed", "serializable"])
+
+        with self.assertLogs("ordered_inbox.wsgi", "ERROR"):
+            app = Inbox("c").wsgi(busy, UNSIGNED, later)
+            self.assertEqual(post(app, (self.headers | {"ordered-dedup-key": "e", "ordered-epoch": "9", "ordered-sequence": "9"}).items(), b"{}")["status"], 503)
+        self.assertEqual(noted("p")["epoch"], 9)
+
+    def test_a_lost_connection_is_no_word_about_the_record(self):
+        def lost(conn, message):
+            with contextlib.suppress(psycopg.Error):
+                conn.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+            raise PoisonError("the cause")
+
+        with self.assertLogs("ordered_inbox.wsgi", "ERROR") as logs:
+            self.assertEqual(self.answer(lost)["status"], 503)
+        self.assertIn("the cause", logs.output[0])
 
     def test_a_noted_origin_is_escaped_in_the_answer(self):
         with connect() as conn:

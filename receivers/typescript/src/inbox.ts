@@ -151,7 +151,10 @@ export class Inbox {
       await this.#settle(client, before, message, effect);
       return undefined;
     } catch (error) {
-      await client.query("ROLLBACK TO SAVEPOINT inbox").catch(() => Promise.reject(error)); // the cause, not what followed
+      await client.query("ROLLBACK TO SAVEPOINT inbox").catch(() => {
+        // What was refused was not noted either, so it is no answer.
+        throw new Error(`the transaction is lost: ${error}`, { cause: error });
+      });
       return { error };
     }
   }

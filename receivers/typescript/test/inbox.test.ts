@@ -302,15 +302,17 @@ test("logs a request that it refuses", async () => {
   }
 });
 
-test("shows the cause if the connection is lost", async () => {
-  const logged: any[][] = [];
-  const lost: Effect = async (client) => {
-    await client.query("SELECT pg_terminate_backend(pg_backend_pid())").catch(() => undefined);
-    throw new Error("the cause");
-  };
-  const got = await answer(lost, {}, { log: { ...quiet, error: (...values) => logged.push(values) } });
-  assert.equal(got.status, 503);
-  assert.match(String(logged[0]![2]), /the cause/);
+test("shows the cause if the connection is lost, and takes it for no answer", async () => {
+  for (const cause of [new Error("the cause"), new PoisonError("the cause")]) {
+    const logged: any[][] = [];
+    const lost: Effect = async (client) => {
+      await client.query("SELECT pg_terminate_backend(pg_backend_pid())").catch(() => undefined);
+      throw cause;
+    };
+    const got = await answer(lost, {}, { log: { ...quiet, error: (...values) => logged.push(values) } });
+    assert.equal(got.status, 503);
+    assert.match(String(logged[0]![2]), /the cause/);
+  }
 });
 
 test("a noted origin is escaped in the answer", async () => {

@@ -134,13 +134,15 @@ class Inbox:
         """
 
         def apply(message: Message) -> None:
-            with connect() as conn:
-                self._apply(conn, message, effect)
+            with connect() as conn:  # an error here would roll back what connect has begun, and with it a larger epoch
+                failed = self._apply(conn, message, effect)
+            if failed is not None:
+                raise failed
 
         return Application(apply, secret)
 
-    def _apply(self, conn: psycopg.Connection, message: Message, effect: Effect) -> None:
-        """Commit the effect of a record together with the note of it.
+    def _apply(self, conn: psycopg.Connection, message: Message, effect: Effect) -> Exception | None:
+        """Commit the effect of a record together with the note of it. Return why the record was not applied, or None.
 
         A record that is not applied leaves a larger epoch noted, so that a superseded worker is refused from then on.
         """
@@ -157,8 +159,9 @@ class Inbox:
                     failed = None
             except Exception as error:
                 failed = error
-        if failed is not None:
-            raise failed
+        if failed is not None and conn.closed:  # what was refused was not noted either, so it is no answer
+            raise RuntimeError(f"the transaction is lost: {failed}") from failed
+        return failed
 
     def _enter(self, conn: psycopg.Connection, message: Message) -> _Notes:
         """Lock the notes of the stream, refuse another origin, and note a larger epoch."""

@@ -204,8 +204,8 @@ public final class Inbox {
             settle(connection, before, message, effect);
             return null;
         } catch (Exception e) {
-            if (!undo(e, () -> connection.rollback(entered))) {
-                throw e;
+            if (!undo(e, () -> connection.rollback(entered))) { // what was refused was not noted either, so it is no answer
+                throw new SQLException("the transaction is lost: " + e.getMessage(), e);
             }
             return e;
         }
