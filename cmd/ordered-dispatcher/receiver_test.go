@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -22,7 +23,7 @@ type inboxReceiver struct {
 	pool   *pgxpool.Pool
 	box    *inbox.Inbox
 	url    string
-	poison int64 // a sequence that it can never apply
+	poison atomic.Int64 // a sequence that it can never apply
 }
 
 func newInboxReceiver(t *testing.T, pool *pgxpool.Pool) *inboxReceiver {
@@ -42,7 +43,7 @@ func newInboxReceiver(t *testing.T, pool *pgxpool.Pool) *inboxReceiver {
 }
 
 func (r *inboxReceiver) apply(ctx context.Context, tx pgx.Tx, req inbox.Request) error {
-	if req.Sequence == r.poison {
+	if req.Sequence == r.poison.Load() {
 		return fmt.Errorf("no such account: %w", inbox.ErrPoison)
 	}
 	_, err := tx.Exec(ctx, "INSERT INTO public.applied (body) VALUES ($1)", req.Body)
@@ -94,14 +95,14 @@ func TestReceiver_AcceptsTheGapOfADeadLetterAndItsReplay(t *testing.T) {
 	t.Parallel()
 	address, pool := database(t, 4)
 	r := newInboxReceiver(t, pool)
-	r.poison = 2
+	r.poison.Store(2)
 	config := r.config(t, "table: public.bookings", ", on_poison: dead_letter")
 	require.Contains(t, halts(t, address, config), "have it accept the gap through 2 (AcceptGap of package inbox)")
 	r.in(t, func(tx pgx.Tx) error { return r.box.AcceptGap(t.Context(), tx, "a", "", 2) })
 	must(t, address, "retry", "a", "--reason", "x")
 	must(t, address, "run", "--drain", "-c", config)
 	require.Equal(t, "1 3 4", r.applied(t))
-	r.poison = 0
+	r.poison.Store(0)
 	must(t, address, "dead-letter", "replay", "1", "--reason", "x", "-c", config)
 	require.Equal(t, "1 3 4 2", r.applied(t))
 }
