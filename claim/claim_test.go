@@ -97,7 +97,7 @@ func TestDir_ADirectoryThatIsAwayIsAnOutage(t *testing.T) {
 	require.ErrorContains(t, claim.Dir(below).Check(), "mount what belongs there, or make a new store: mkdir "+filepath.Join(below, "00"))
 }
 
-// A producer in another language makes its subdirectories itself, and each of them is as good as that of Create.
+// A producer in another language makes its subdirectories itself, and each of them is as good as the one that Create makes.
 func TestDir_AStoreIsADirectoryWithASubdirectoryOfObjects(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "a", "b")

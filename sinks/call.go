@@ -17,7 +17,7 @@ type Call struct {
 }
 
 // Renderer is a sink, not a Config, that can return the call for a record without making it. Render connects to nothing,
-// and uses the code that sends. If the record cannot be sent, its error is that of a delivery. A Renderer is safe for
+// and uses the code that sends. If the record cannot be sent, it returns the error that a delivery would. A Renderer is safe for
 // concurrent use.
 type Renderer interface {
 	Render(d processor.Delivery) (Call, error)

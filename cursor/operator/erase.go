@@ -20,7 +20,7 @@ type LettersOf struct {
 	// Table and Records are those of the records.
 	Table   string
 	Records []string
-	// Key is that of the records; "": the letters of no key.
+	// Key is the key of the records. With "", no letter is chosen by its key.
 	Key string
 }
 

@@ -116,7 +116,7 @@ ON CONFLICT (table_name, kind) DO UPDATE SET
 	removed = pruned.removed + CASE WHEN excluded.through > pruned.through THEN excluded.removed ELSE 0 END,
 	at = clock_timestamp()`
 
-// pruneTx gives each statement a snapshot of its own, whatever the role's default isolation is: what is read after a
+// pruneTx gives each statement a snapshot of its own, under any default isolation of the role: what is read after a
 // lock must see what was committed before it.
 var pruneTx = pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
 

@@ -1,4 +1,4 @@
-// Package packed tells a payload that is whole from one that has to be unpacked first, by the headers of its record.
+// Package packed finds, by the headers of a record, that its payload has to be unpacked before it can be decoded.
 //
 //	headers of a record ──► Fault ──► nil: the payload may be decoded
 //

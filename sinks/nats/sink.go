@@ -258,7 +258,7 @@ func (s *Sink) window() int {
 	return s.config.Window
 }
 
-// subjectOf returns the subject of a record. fence is that of the claim, "" if there is none yet.
+// subjectOf returns the subject of a record. fence is the subject of the claim, "" if there is none yet.
 func (s *Sink) subjectOf(d processor.Delivery, fence string) (string, error) {
 	subject, err := s.subject.Of(d)
 	if err == nil {

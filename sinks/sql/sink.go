@@ -53,7 +53,7 @@ func (s *Sink) DeliverTx(ctx context.Context, tx pgx.Tx, d processor.Delivery) e
 }
 
 // unfit returns why the statements would take a payload that is not whole for one that is; nil if they would not.
-// Statements that have @headers can tell.
+// Statements that have @headers see it in them.
 func (s *Sink) unfit(d processor.Delivery) error {
 	err := packed.Fault(d.Headers)
 	if err == nil || !s.unaware {

@@ -99,8 +99,8 @@ func TestCollectClaims_RemovesOldObjectsToWhichNoRowRefers(t *testing.T) {
 	}
 }
 
-// TestCollectClaims_EveryTableThatACursorReadsCounts: that of another file, whatever its column of headers is called,
-// and the other partitions of a table of which a process reads one.
+// TestCollectClaims_EveryTableThatACursorReadsCounts: also a table of another file, with any name of its column of
+// headers, and the other partitions of a table of which a process reads one.
 func TestCollectClaims_EveryTableThatACursorReadsCounts(t *testing.T) {
 	t.Parallel()
 	pool, config, dir := claiming(t, "")

@@ -78,7 +78,7 @@ func (s *recordsServer) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(req.Context(), recordsTimeout)
 	defer cancel()
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(recordsTimeout)) // else it is that of the server
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(recordsTimeout)) // else the deadline of the server holds
 	s.answer(ctx, w, records, ask)
 }
 
