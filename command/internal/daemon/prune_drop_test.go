@@ -128,7 +128,7 @@ func pruning(t testing.TB, pool *pgxpool.Pool, config daemon.Config) <-chan erro
 		_, err := daemon.Prune(context.WithoutCancel(t.Context()), config, nil, rules.Pass)
 		done <- err
 	}()
-	untilTrue(t, pool, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE query LIKE 'ALTER TABLE % CONCURRENTLY' AND wait_event_type = 'Lock')")
+	untilTrue(t, pool, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'ALTER TABLE % CONCURRENTLY' AND wait_event_type = 'Lock')")
 	return done
 }
 

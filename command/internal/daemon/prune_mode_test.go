@@ -218,13 +218,13 @@ func TestPrune_ASeekThatComesMeanwhileSeesThatTheRowsAreGone(t *testing.T) {
 		_, err := daemon.Prune(ctx, config, nil, rules.Pass)
 		deleted <- err
 	}()
-	untilTrue(t, pool, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE application_name LIKE 'ordered-dispatcher prune %' AND query LIKE '%source.prune %' AND wait_event = 'PgSleep')")
+	untilTrue(t, pool, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'ordered-dispatcher prune %' AND query LIKE '%source.prune %' AND wait_event = 'PgSleep')")
 	o := operatorOf(t, config)
 	go func() {
 		_, err := o.Seek(ctx, daemon.ToPosition(oldAt(1)), cursor.Decision{Actor: "ann", Reason: "again"})
 		sought <- err
 	}()
-	untilTrue(t, pool, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE application_name LIKE 'ordered-dispatcher operator %' AND wait_event = 'advisory')")
+	untilTrue(t, pool, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'ordered-dispatcher operator %' AND wait_event = 'advisory')")
 	open()
 	require.NoError(t, <-deleted)
 	var gone *operator.PrunedError
