@@ -39,9 +39,11 @@ type world struct {
 	got []string
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T) *world { return worldWith(t, newStore(t)) }
+
+func worldWith(t *testing.T, s *store) *world {
 	t.Helper()
-	w := &world{t: t, address: pgtest.URL(t), store: newStore(t)}
+	w := &world{t: t, address: pgtest.URL(t), store: s}
 	w.pool = pgtest.Pool(t, w.address, pgtest.PoolConfig{})
 	var err error
 	w.box, err = outbox.New(outbox.Config{ClaimAbove: 100, Claims: claimcheck.New(w.store.open())})
@@ -97,28 +99,30 @@ func (w *world) config(claims, more string) string {
 
 func TestClaims_APayloadInABucketReachesTheReceiver(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.add(nil, payload(1), `{"n":2}`, payload(3))
-	w.add(errUndone, payload(4))
-	require.Len(t, w.store.names(), 3, "two of rows, and an orphan")
-	require.NotContains(t, pgtest.Value[string](t, w.pool, "SELECT string_agg(payload::text, '') FROM public.outbox"), "long")
+	eachProtocol(t, func(t *testing.T, s *store) {
+		w := worldWith(t, s)
+		w.add(nil, payload(1), `{"n":2}`, payload(3))
+		w.add(errUndone, payload(4))
+		require.Len(t, w.store.names(), 3, "two of rows, and an orphan")
+		require.NotContains(t, pgtest.Value[string](t, w.pool, "SELECT string_agg(payload::text, '') FROM public.outbox"), "long")
 
-	config := w.config(w.store.url(), "")
-	require.Contains(t, must(t, w.address, "check", "-c", config), "the file is valid")
-	must(t, w.address, "doctor", "-c", config)
-	must(t, w.address, "run", "--drain", "-c", config)
-	got := w.received()
-	require.Len(t, got, 3)
-	for i, want := range []string{payload(1), `{"n":2}`, payload(3)} {
-		require.JSONEq(t, want, got[i])
-	}
+		config := w.config(w.store.url(), "")
+		require.Contains(t, must(t, w.address, "check", "-c", config), "the file is valid")
+		must(t, w.address, "doctor", "-c", config)
+		must(t, w.address, "run", "--drain", "-c", config)
+		got := w.received()
+		require.Len(t, got, 3)
+		for i, want := range []string{payload(1), `{"n":2}`, payload(3)} {
+			require.JSONEq(t, want, got[i])
+		}
 
-	removed, err := claim.Collect(t.Context(), claimcheck.New(w.store.open()), -time.Minute, func(ctx context.Context, names []string) ([]string, error) {
-		return pgtest.Value[[]string](t, w.pool, "SELECT array_agg(headers ->> 'claim-check') FROM public.outbox WHERE headers ->> 'claim-check' = ANY ($1)", names), nil
+		removed, err := claim.Collect(t.Context(), claimcheck.New(w.store.open()), -time.Minute, func(ctx context.Context, names []string) ([]string, error) {
+			return pgtest.Value[[]string](t, w.pool, "SELECT array_agg(headers ->> 'claim-check') FROM public.outbox WHERE headers ->> 'claim-check' = ANY ($1)", names), nil
+		})
+		require.NoError(t, err)
+		require.Equal(t, 1, removed.Objects)
+		require.ElementsMatch(t, []string{w.object(1), w.object(3)}, w.store.names())
 	})
-	require.NoError(t, err)
-	require.Equal(t, 1, removed.Objects)
-	require.ElementsMatch(t, []string{w.object(1), w.object(3)}, w.store.names())
 }
 
 // Each object is wrong in a way that shows, and the process halts at its record.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -20,10 +21,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fsouza/fake-gcs-server/fakestorage"
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/stretchr/testify/require"
 	"gocloud.dev/blob"
+	_ "gocloud.dev/blob/gcsblob"
 	_ "gocloud.dev/blob/s3blob"
 )
 
@@ -40,6 +43,9 @@ var testDir string
 
 func TestMain(m *testing.M) { os.Exit(runTests(m)) }
 
+// google is the server of Google's protocol for all tests. Clients find it by a variable of the environment alone.
+var google *fakestorage.Server
+
 // runTests sets the login of the store, for this process and for the programs that it starts.
 func runTests(m *testing.M) int {
 	var err error
@@ -48,8 +54,18 @@ func runTests(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(testDir)
+	if google, err = fakestorage.NewServerWithOptions(fakestorage.Options{NoListener: true}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Host = "storage.googleapis.com" // the only one at which it lets objects be read
+		google.HTTPHandler().ServeHTTP(w, r)
+	}))
+	defer server.Close()
 	for name, value := range map[string]string{
-		"AWS_ACCESS_KEY_ID": login, "AWS_SECRET_ACCESS_KEY": secret, "AWS_SESSION_TOKEN": "", "AWS_PROFILE": "", "AWS_REGION": "",
+		"STORAGE_EMULATOR_HOST": server.Listener.Addr().String(),
+		"AWS_ACCESS_KEY_ID":     login, "AWS_SECRET_ACCESS_KEY": secret, "AWS_SESSION_TOKEN": "", "AWS_PROFILE": "", "AWS_REGION": "",
 		"AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": filepath.Join(testDir, "none"), "AWS_SHARED_CREDENTIALS_FILE": filepath.Join(testDir, "none"),
 	} {
 		if err := os.Setenv(name, value); err != nil {
@@ -60,11 +76,26 @@ func runTests(m *testing.M) int {
 	return m.Run()
 }
 
-// store is an S3 server with a bucket.
+// store is a bucket of a server that speaks the protocol of S3 or Google's.
 type store struct {
 	t      *testing.T
-	server *httptest.Server
+	google string           // its bucket; "": it is one of S3
+	server *httptest.Server // of S3
 	fault  atomic.Pointer[fault]
+}
+
+// eachProtocol runs a test with a store of each protocol.
+func eachProtocol(t *testing.T, test func(t *testing.T, s *store)) {
+	t.Run("s3", func(t *testing.T) {
+		t.Parallel()
+		test(t, newStore(t))
+	})
+	t.Run("gs", func(t *testing.T) {
+		t.Parallel()
+		s := &store{t: t, google: strings.ToLower(rand.Text())}
+		google.CreateBucketWithOpts(fakestorage.CreateBucketOpts{Name: s.google})
+		test(t, s)
+	})
 }
 
 // fault answers a request in place of the store, or returns false.
@@ -146,8 +177,13 @@ func (s *store) behave(f fault) {
 	s.fault.Store(&f)
 }
 
-// url is what a configuration has.
-func (s *store) url() string { return s.of(bucketName) }
+// url is what a configuration has. It ends within the parameters.
+func (s *store) url() string {
+	if s.google != "" {
+		return "gs://" + s.google + "?anonymous=true"
+	}
+	return s.of(bucketName)
+}
 
 func (s *store) of(bucket string) string {
 	return fmt.Sprintf("s3://%s?region=eu-central-1&use_path_style=true&endpoint=%s", bucket, url.QueryEscape(s.server.URL))
