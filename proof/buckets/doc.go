@@ -4,7 +4,7 @@
 //	outbox.Add ──► bucket, row ──► daemon, which reads the bucket ──► receiver
 //	prune ──► bucket: files of rows ──► deleted rows
 //
-// Nouns: the store is a bucket of gofakes3, or of fake-gcs-server, in the test's process. That of S3 refuses logins other
+// Nouns: the store is a bucket of gofakes3, or of fake-gcs-server, in the test's process. The first refuses logins other
 // than its own, and a fault makes it refuse, hang or break off.
 //
 // Invariants: an object that is missing or altered is the record's failure. A store that is away, refuses, or has no such
