@@ -2,9 +2,12 @@ package main_test
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
 func TestPrune_ShowsWhatWentAndWhoHoldsRowsBack(t *testing.T) {
@@ -55,4 +58,41 @@ func TestPrune_ShowsWhatWentAndWhoHoldsRowsBack(t *testing.T) {
 	code, stdout, stderr = do(t, address, "history", "a")
 	require.Zero(t, code, stderr)
 	require.Contains(t, stdout, "request 7")
+}
+
+// The owner of a table drops its partitions by a file of its own, without the secrets of the real sink. Its login has no
+// other right to the cursor tables than those that the page names.
+func TestPrune_TheOwnersFileOfThePageDropsPartitions(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/retention.md")
+	require.NoError(t, err)
+	address, pool := pgtest.URL(t), pgtest.Database(t)
+	must(t, address, "migrate", "up")
+	owner := pgtest.Role(t, pool, "app_owner_", "LOGIN PASSWORD 'of-the-owner'")
+	execute(t, pool, `
+		CREATE TABLE public.events (
+			id bigint GENERATED ALWAYS AS IDENTITY,
+			created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+			PRIMARY KEY (created_at, id)
+		) PARTITION BY RANGE (created_at);
+		CREATE TABLE public.empty PARTITION OF public.events FOR VALUES FROM ('2026-01-01Z') TO ('2026-02-01Z');
+		CREATE TABLE public.old PARTITION OF public.events FOR VALUES FROM ('2026-02-01Z') TO ('2026-03-01Z');
+		CREATE TABLE public.rest PARTITION OF public.events FOR VALUES FROM ('2026-03-01Z') TO (MAXVALUE);
+		INSERT INTO public.events (created_at) VALUES ('2026-02-02Z'), (DEFAULT);`)
+	for _, name := range []string{"events", "empty", "old", "rest"} {
+		execute(t, pool, "ALTER TABLE public."+name+" OWNER TO "+owner)
+	}
+	must(t, address, "run", "--drain", "-c", file(t, "processes: {audit: {source: {table: public.events}, sink: {stdout: {}}, start: beginning}}"))
+
+	path := file(t, blockWith(t, string(page), "yaml", "mode: drop"))
+	_, rights, found := strings.Cut(must(t, address, "grants", "-c", path, "--role", owner), "\n-- For retention")
+	require.True(t, found)
+	for line := range strings.Lines(rights) {
+		if strings.HasPrefix(line, "GRANT") {
+			execute(t, pool, line)
+		}
+	}
+	stdout := must(t, pgtest.As(t, address, owner, "of-the-owner"), "prune", "-c", path)
+	require.Equal(t, "public.events (drop): 1 partition removed\n", stdout)
+	require.Equal(t, "empty, rest", text(t, pool, "SELECT string_agg(c.relname, ', ' ORDER BY c.relname) FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'public.events'::regclass"))
 }

@@ -201,3 +201,24 @@ func TestUpcast_APayloadThatIsNotJSONHaltsUntilItIsCorrected(t *testing.T) {
 	out := must(t, address, "run", "--drain", "-c", config)
 	require.Regexp(t, `^.*"payload":{"seats":\[0,1\]}.*\n.*"payload":{"seats":\[0,1,2\]}.*\n$`, out)
 }
+
+// What docs/producers.md warns of: a condition on the type without its version is not true, and nothing reports that.
+func TestUpcast_AStatementSeesTheTypeWithItsVersion(t *testing.T) {
+	t.Parallel()
+	address, pool := database(t, 0)
+	execute(t, pool, must(t, address, "migrate", "outbox"))
+	execute(t, pool, "CREATE TABLE public.seen (how text, type text); INSERT INTO public.outbox (type, payload) VALUES ('a', '{}')")
+	must(t, address, "run", "--drain", "-c", file(t, `
+processes:
+  a:
+    source: {table: public.outbox, preset: outbox}
+    start: beginning
+    upcast: {a@1: .}
+    sink:
+      sql:
+        statement:
+          - INSERT INTO public.seen SELECT 'whole', @type WHERE @type = 'a'
+          - INSERT INTO public.seen SELECT 'name', @type WHERE split_part(@type, '@', 1) = 'a'
+`))
+	require.Equal(t, "name a@2", text(t, pool, "SELECT string_agg(concat_ws(' ', how, type), ', ') FROM public.seen"))
+}

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/claim"
 	"github.com/ordered-dispatcher/ordered-dispatcher/claimcheck"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/brokertest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/outbox"
 )
@@ -123,6 +125,34 @@ func TestClaims_APayloadInABucketReachesTheReceiver(t *testing.T) {
 		require.Equal(t, 1, removed.Objects)
 		require.ElementsMatch(t, []string{w.object(1), w.object(3)}, w.store.names())
 	})
+}
+
+// The program of docs/producers.md keeps the rules that the page has for all languages.
+func TestClaims_TheDispatcherResolvesWhatTheProgramOfThePageWrote(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/producers.md")
+	require.NoError(t, err)
+	_, program, found := strings.Cut(string(page), "```python\nimport hashlib\n")
+	require.True(t, found)
+	program, _, _ = strings.Cut(program, "```")
+	w := newWorld(t)
+	const client = `boto3.client("s3")`
+	require.Contains(t, program, client)
+	program = "import hashlib\n" + strings.Replace(program, client, fmt.Sprintf(`boto3.client("s3", endpoint_url=%q, region_name="eu-central-1")`, w.store.server.URL), 1)
+	for _, document := range []string{`{"id":"7","text":"` + strings.Repeat("long ", 1000) + `"}`, `{"id":"8","text":"\u00e9"}`} {
+		command := exec.CommandContext(t.Context(), brokertest.Python(t, "boto3", "psycopg"), "-c", program)
+		command.Stdin = strings.NewReader(document)
+		noProfile := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "AWS_PROFILE=") }) // boto3 looks for one named ""
+		command.Env = append(noProfile, "DATABASE_URL="+w.address, "BUCKET="+bucketName)
+		out, err := command.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+	require.ElementsMatch(t, []string{w.object(1), w.object(2)}, w.store.names())
+	must(t, w.address, "run", "--drain", "-c", w.config(w.store.url(), ""))
+	got := w.received()
+	require.Len(t, got, 2)
+	require.Contains(t, got[0], "long long")
+	require.JSONEq(t, `{"id":"8","text":"é"}`, got[1])
 }
 
 // Each object is wrong in a way that shows, and the process halts at its record.

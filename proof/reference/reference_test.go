@@ -90,6 +90,37 @@ func value(t *testing.T, text string) any {
 	return v
 }
 
+// A tool of YAML that knows no references, such as an editor, reads the same in the pages: between braces, a reference is
+// in quotes.
+func TestPages_AreTheSameToOtherToolsOfYAML(t *testing.T) {
+	t.Parallel()
+	blocks := 0
+	for _, pattern := range []string{"README.md", "docs/*.md", "docs/sinks/*.md", "receivers/*/README.md", "examples/*/README.md"} {
+		paths, err := filepath.Glob(filepath.Join(root, pattern))
+		require.NoError(t, err)
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			for _, block := range yamlBlock.FindAllStringSubmatch(string(text), -1) {
+				blocks++
+				require.Equal(t, value(t, block[1]), plainValue(t, block[1]), "%s: %s", path, block[1])
+			}
+		}
+	}
+	require.Greater(t, blocks, 20)
+}
+
+// plainValue is value to a tool that knows no references.
+func plainValue(t *testing.T, text string) (v any) {
+	t.Helper()
+	require.NoError(t, yaml.Unmarshal([]byte(text), &v), text)
+	encoded, err := json.Marshal(v)
+	require.NoError(t, err)
+	v = nil
+	require.NoError(t, json.Unmarshal(encoded, &v))
+	return v
+}
+
 func schemaText(t *testing.T) object {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "docs/dispatcher.schema.json"))

@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { createServer, request, type IncomingHttpHeaders } from "node:http";
 import { connect, type AddressInfo } from "node:net";
 import { after, beforeEach, test } from "node:test";
+import { fileURLToPath } from "node:url";
 
 import {
   GapError,
@@ -377,4 +380,40 @@ test("reads escaped values and names in any case", () => {
   const got = messageFromRequest({ ...Object.fromEntries(rest), ...escaped }, Buffer.from("x"), unsigned);
   const want = { ...message(2n, 2n, "a b+c"), process: "café", type: "é", key: "50%", replay: true, body: Buffer.from("x") };
   assert.deepEqual(got, want);
+});
+
+// missing runs examples/missing.ts with the lines of `show`, and returns its exit code and what it prints.
+async function missing(lines: object[]): Promise<{ code: number; out: string }> {
+  const child = spawn(process.execPath, [fileURLToPath(new URL("../examples/missing.js", import.meta.url)), "p"]);
+  let out = "";
+  child.stdout.setEncoding("utf8").on("data", (text) => (out += text));
+  child.stderr.setEncoding("utf8").on("data", (text) => (out += text));
+  child.stdin.end(lines.map((line) => JSON.stringify(line) + "\n").join(""));
+  const [code] = await once(child, "close");
+  return { code, out };
+}
+
+test("the example applies what show prints, once", async () => {
+  await pool.query("DROP TABLE IF EXISTS public.booking");
+  await pool.query("CREATE TABLE public.booking (id bigint, room text)");
+  const at = { "ordered-process": "p", "ordered-origin": "o", "ordered-sequence": "9", "ordered-epoch": "3", "ordered-replay": "true", headers: {} };
+  const booking = (id: number) => JSON.stringify({ id, room: "Ada" });
+  await handle(message(1n, 3n, "k1"), new Inbox("bookings"), async () => {});
+  const records = [
+    { ...at, "ordered-dedup-key": "k1", body: booking(1) },
+    { omitted: { action: "skip", record_id: "2" } },
+    { ...at, "ordered-dedup-key": "k3", body: booking(3) },
+    { ...at, "ordered-dedup-key": "k4", body_base64: Buffer.from(booking(4)).toString("base64") },
+  ];
+  const more = await missing([...records.slice(0, 3), { end: { from: "place" } }]);
+  assert.deepEqual([more.code, /--from 'place'/.test(more.out)], [0, true], more.out);
+  const cut = await missing(records);
+  assert.deepEqual([cut.code, /have no end/.test(cut.out)], [1, true], cut.out);
+  assert.equal((await noted("p")).sequence, 1, "an answer that is not whole moves no number");
+  const whole = await missing([...records, { end: { sequence: "9" } }]);
+  assert.equal(whole.code, 0, whole.out);
+  assert.match(whole.out, /k1 duplicate\nnot sent: .*skip.*\nk3 duplicate\nk4 duplicate\n/);
+  const { rows } = await pool.query("SELECT array_agg(id::int ORDER BY id) AS ids FROM public.booking");
+  assert.deepEqual(rows[0].ids, [3, 4]);
+  assert.equal((await noted("p")).sequence, 9);
 });
