@@ -275,7 +275,7 @@ func (p *pass) reopen(ctx context.Context, r table.Range, reason error) error {
 	case open:
 		return fmt.Errorf("it is open again: %w", reason)
 	}
-	return fmt.Errorf("no process needs a row of it, and no writer is let in: the next pass goes on with it: %w", errors.Join(reason, err))
+	return fmt.Errorf("the next pass goes on with it: %w", errors.Join(reason, err))
 }
 
 // confirm asks about a partition once it is closed, and notes that its rows are gone: a seek back is refused from then

@@ -144,7 +144,7 @@ var daemonMutants = []mutant{
 		code("retention.pass.close", "!now.Closed", "!now.Closed && false")),
 	mutate("a partition is dropped that a cursor has gone back to", "command/internal/daemon.TestPrune_APartitionThatIsNeededAgainMeanwhileIsAttachedAgain",
 		code("retention.pass.dropDetached", "free, err = p.spared(ctx, tx, r)", "free = true")),
-	mutate("a partition is opened while its DETACH waits", "command/internal/daemon.TestPrune_APartitionIsNotOpenedBeforeTheMarkAndNotDroppedOnceItIsOpen",
+	mutate("a partition is opened while its DETACH waits", "command/internal/daemon.TestPrune_APartitionThatAnOperatorOpensIsNotDetached",
 		text("sources/table.guardSQL", "LOCK TABLE %s IN ACCESS SHARE MODE", "SELECT '%s'")),
 	mutate("a table that is attached again meanwhile is dropped", "command/internal/daemon.TestPrune_ATableThatIsAttachedAgainMeanwhileStays",
 		code("retention.pass.dropDetached", "now == nil || !now.Closed || !now.Detached", "now == nil")),

@@ -50,17 +50,30 @@ const lookAgain = 10 * time.Millisecond
 // the DETACH, which asks for that only after its mark.
 const guardSQL = `/* source.guard */ LOCK TABLE %s IN ACCESS SHARE MODE`
 
+// wantedSQL finds a session that waits for the guard. The DETACH, and all who use the partition, would wait behind it.
+const wantedSQL = `/* source.wanted */
+SELECT EXISTS (
+	SELECT
+	FROM pg_locks
+	WHERE locktype = 'relation' AND relation = %d AND NOT granted AND mode = 'AccessExclusiveLock'
+		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+)`
+
+// errWanted reports that a DETACH gave way.
+var errWanted = errors.New("another session waits for the partition alone, so the DETACH gave way")
+
 // WhileClosed calls detach, which detaches a partition concurrently, and keeps others from opening the partition until
-// the server has marked it. It returns ErrOpened, and does not call detach, if the partition is not closed any more.
+// the server has marked it. It returns ErrOpened, and does not call detach, if the partition is not closed any more. It
+// ends the context of detach if another session wants the partition alone before the mark.
 func (p *Pruning) WhileClosed(ctx context.Context, r Range, detach func(context.Context) error) error {
-	ctx, cancel := context.WithCancel(ctx)
+	detaching, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var done chan error
-	err := p.source.readOnly(ctx, func(guarding context.Context, tx pgx.Tx) error {
-		if _, err := tx.Exec(guarding, fmt.Sprintf(guardSQL, r.Table())); err != nil {
+	err := p.source.readOnly(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, fmt.Sprintf(guardSQL, r.Table())); err != nil {
 			return err
 		}
-		now, err := p.Again(guarding, tx, r)
+		now, err := p.Again(ctx, tx, r)
 		if err == nil && !now.Goes() {
 			err = ErrOpened
 		}
@@ -68,19 +81,23 @@ func (p *Pruning) WhileClosed(ctx context.Context, r Range, detach func(context.
 			return err
 		}
 		done = make(chan error, 1)
-		go func() { done <- detach(ctx) }()
-		return p.awaitMark(guarding, tx, r, done)
-	})
-	switch {
-	case done == nil:
+		go func() { done <- detach(detaching) }()
+		if err = p.awaitMark(ctx, tx, r, done); err != nil {
+			cancel()
+			done <- <-done // the guard lasts until then
+		}
 		return err
-	case err != nil:
-		cancel() // nothing keeps the partition closed any more
+	})
+	if done == nil {
+		return err
 	}
-	return errors.Join(err, <-done)
+	if detached := <-done; detached != nil {
+		return errors.Join(err, detached)
+	}
+	return nil
 }
 
-// awaitMark returns once the partition is marked, or detach has returned. It leaves the result of detach in done.
+// awaitMark returns nil once the partition is marked, or detach has returned. It leaves the result of detach in done.
 func (p *Pruning) awaitMark(ctx context.Context, tx pgx.Tx, r Range, done chan error) error {
 	for {
 		select {
@@ -89,9 +106,16 @@ func (p *Pruning) awaitMark(ctx context.Context, tx pgx.Tx, r Range, done chan e
 			return nil
 		case <-time.After(lookAgain):
 		}
-		now, err := p.Again(ctx, tx, r)
-		if err != nil || !now.Goes() {
+		wanted, err := run(ctx, tx, fmt.Sprintf(wantedSQL, r.oid), nil)
+		if err != nil {
 			return err
+		}
+		now, err := p.Again(ctx, tx, r) // after that: once it is marked, the DETACH wants it as well
+		switch {
+		case err != nil || !now.Goes():
+			return err
+		case string(wanted.Rows[0][0]) == "t":
+			return errWanted
 		}
 	}
 }

@@ -51,7 +51,7 @@ LIMIT 1`
 // as DETACH finds them, with the condition of such a pair of rows.
 const referringSQL = `/* source.referring */
 SELECT
-	o.conname::text,
+	root.conname::text,
 	format('%%I.%%I', n.nspname, c.relname),
 	has_table_privilege(c.oid, 'SELECT'),
 	(
@@ -63,9 +63,10 @@ SELECT
 		JOIN pg_namespace m ON m.oid = p.oprnamespace
 	)
 FROM pg_constraint o
+JOIN pg_constraint root ON root.oid = o.conparentid
 JOIN pg_class c ON c.oid = o.conrelid
 JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE o.contype = 'f' AND o.confrelid = %d AND o.conparentid <> 0
+WHERE o.contype = 'f' AND o.confrelid = %d
 ORDER BY 2, 1
 LIMIT 1000`
 

@@ -40,32 +40,21 @@ func keeping(t testing.TB) daemon.Config {
 	return ruled(t, monthsByID, "public.events", fmt.Sprintf("keep: %dh, mode: drop", hours))
 }
 
-// A DETACH of a partition that is open lets a record be passed. So nobody opens it before the mark.
-func TestPrune_APartitionIsNotOpenedBeforeTheMarkAndNotDroppedOnceItIsOpen(t *testing.T) {
+// A DETACH of a partition that is open lets a record be passed. So no one opens it before the mark, unless the DETACH
+// has ended.
+func TestPrune_APartitionThatAnOperatorOpensIsNotDetached(t *testing.T) {
 	t.Parallel()
 	pool, config := dropping(t)
 	locker := session(t, "BEGIN; LOCK TABLE ONLY public.events IN SHARE UPDATE EXCLUSIVE MODE") // DETACH waits for it
-	report := make(chan rules.Report, 1)
-	failed := make(chan error, 1)
-	go func() {
-		all, err := daemon.Prune(context.WithoutCancel(t.Context()), config, nil, rules.Pass)
-		report <- all[0]
-		failed <- err
-	}()
-	untilTrue(t, pool, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'ALTER TABLE % CONCURRENTLY' AND wait_event_type = 'Lock')")
+	done := pruning(t, pool, config)
 	operator := session(t, "SET lock_timeout = '1min'")
-	done := make(chan error, 1)
-	go func() {
-		_, err := operator.Exec(context.WithoutCancel(t.Context()), openJan)
-		done <- err
-	}()
-	untilTrue(t, pool, "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $1", operator.PgConn().PID())
-	require.False(t, pgtest.Value[bool](t, pool, pending))
+	exec(t, operator, openJan)
+	exec(t, operator, "INSERT INTO public.events (created_at) VALUES ('2026-01-25')")
 	exec(t, locker, "COMMIT")
-	require.NoError(t, <-done)
-	require.NoError(t, <-failed)
-	require.Contains(t, (<-report).Waiting, "public.jan: "+opened)
-	require.Equal(t, 2, count(t, pool, "SELECT count(*) FROM public.jan"))
+	require.ErrorContains(t, <-done, "another session waits for the partition alone, so the DETACH gave way")
+	require.Contains(t, tables(t, pool), "jan")
+	require.False(t, pgtest.Value[bool](t, pool, pending))
+	require.Equal(t, 3, count(t, pool, "SELECT count(*) FROM public.events WHERE created_at < '2026-02-01'"))
 }
 
 // While one table is asked about, an operator attaches the next one again.
