@@ -52,9 +52,10 @@
 //     deleted. Its name has the positions of its first and last row. A file after pruned.through was left by a crash
 //     before the commit: the next pass removes it and writes those rows again.
 //   - A partition goes only if its range is over. Before it is detached, it is closed: under a lock that waits for all
-//     writers, a pass asks whether a process needs a row, and adds a constraint that keeps new rows out. So no record
-//     is written to it that a worker would pass: docs/decisions/0060-retention.md has the proof. What is closed, the
-//     next pass goes on with. If a process needs a row before the drop, the partition is attached again.
+//     writers, a pass adds a constraint that keeps new rows out, and then asks whether a process needs a row. So no
+//     record is written to it that a worker would pass: docs/decisions/0060-retention.md has the proof. No one opens it
+//     until it is marked as detached. If the DETACH fails before that, the pass opens it; after that, the next pass goes
+//     on with it. If a process needs a row before the drop, the partition is attached again.
 //
 // # Left out
 //

@@ -51,18 +51,29 @@ func (p *pass) list(ctx context.Context, tx pgx.Tx) ([]table.Range, error) {
 }
 
 func (p *pass) dropAll(ctx context.Context, ranges []table.Range, detach detach) error {
+	for _, r := range ranges { // first, since a partition that must stay ends the pass
+		if !r.Over && r.Goes() { // keep is longer than it was
+			if _, err := p.open(ctx, r); err != nil {
+				return dropError(r, err)
+			}
+		}
+	}
 	for _, r := range ranges {
 		gone, err := p.dropOne(ctx, r, detach)
 		if err != nil {
-			return fmt.Errorf("drop partition %s: %w", visible.Line(r.Name()), err)
+			return dropError(r, err)
 		}
 		if gone {
 			p.report.Partitions = append(p.report.Partitions, r.Name())
-		} else if r.Over || r.Detaching {
+		} else if (r.Over || r.Detaching) && !r.Detached {
 			return nil
 		}
 	}
 	return nil
+}
+
+func dropError(r table.Range, err error) error {
+	return fmt.Errorf("drop partition %s: %w", visible.Line(r.Name()), err)
 }
 
 // dropOne takes a partition on from where an earlier pass has left it, and reports whether it is dropped.
@@ -74,39 +85,45 @@ func (p *pass) dropOne(ctx context.Context, r table.Range, detach detach) (gone 
 	case r.Detached:
 		return p.dropDetached(ctx, r)
 	case r.Detaching:
-		return p.detachAndDrop(ctx, r, detach, p.pruning.DetachSQL(r)+" FINALIZE")
-	case !r.Over && r.Closed: // keep is longer than it was
-		return false, p.open(ctx, r)
+		return p.finishDetach(ctx, r, detach)
 	case !r.Over:
 		return false, nil
-	case r.Plain:
-		return p.dropAtOnce(ctx, r)
+	case !r.Closed:
+		if closed, err := p.close(ctx, r); err != nil || !closed {
+			return false, err
+		}
 	}
-	if gone, err = p.close(ctx, r); err != nil || !gone {
-		return false, err
-	}
-	return p.detachAndDrop(ctx, r, detach, p.pruning.DetachSQL(r)+" CONCURRENTLY")
+	return p.dropClosed(ctx, r, detach)
 }
 
 // previewDrop lists the partitions that drop would drop.
 func (p *pass) previewDrop(ctx context.Context, tx pgx.Tx) error {
 	all, err := p.list(ctx, tx)
+	if err != nil {
+		return err
+	}
 	for _, r := range all {
-		if err != nil || !r.Over && !r.Detaching && !r.Detached {
-			continue
-		}
 		if r.Detaching && !r.Closed {
 			p.waitsForOperator(r)
-			break
+			return nil
 		}
-		var free bool
-		if free, err = p.free(ctx, tx, r); err == nil && free {
+		if !r.Over {
+			if r.Detached {
+				p.waits(r, p.left(r))
+			}
+			continue
+		}
+		free, err := p.free(ctx, tx, r)
+		switch {
+		case err != nil:
+			return dropError(r, err)
+		case free:
 			p.report.Partitions = append(p.report.Partitions, r.Name())
-		} else if !r.Detached {
-			break
+		case !r.Detached:
+			return nil
 		}
 	}
-	return err
+	return nil
 }
 
 // inTx runs f in a transaction in which no cursor moves back, with the positions of all cursors.
@@ -130,22 +147,40 @@ func (p *pass) waitsForOperator(r table.Range) {
 }
 
 // free reports whether no process needs a row of the partition, and no open transaction writes to it. The writers come
-// first: the rows of one that ends in between are seen after that.
+// first: the rows of one that ends in between are seen after that. A partition that is closed has no writers. It
+// returns an error if PostgreSQL would refuse to detach or drop the partition.
 func (p *pass) free(ctx context.Context, tx pgx.Tx, r table.Range) (bool, error) {
+	if r.Closed {
+		return p.spared(ctx, tx, r)
+	}
+	why, err := p.pruning.Obstacle(ctx, tx, r)
+	if err == nil && why != "" {
+		err = errors.New("it stays, and takes rows: " + visible.Line(why))
+	}
+	if err != nil {
+		return false, err
+	}
 	writers, err := p.pruning.Writers(ctx, tx, r)
 	if err != nil {
 		return false, err
 	}
-	stop, err := p.pruning.Needed(ctx, tx, r)
-	if err != nil {
+	spared, err := p.spared(ctx, tx, r)
+	if err != nil || !spared {
 		return false, err
 	}
-	if stop != nil {
-		p.report.Holds = p.holds(stop)
-	} else if len(writers) > 0 {
+	if len(writers) > 0 {
 		p.waits(r, "an open transaction writes to it ("+writerName(writers[0])+")")
 	}
-	return stop == nil && len(writers) == 0, nil
+	return len(writers) == 0, nil
+}
+
+// spared reports whether no process needs a row of the partition.
+func (p *pass) spared(ctx context.Context, tx pgx.Tx, r table.Range) (bool, error) {
+	stop, err := p.pruning.Needed(ctx, tx, r)
+	if stop != nil {
+		p.report.Holds = p.holds(stop)
+	}
+	return stop == nil && err == nil, err
 }
 
 func writerName(w table.Writer) string {
@@ -155,45 +190,104 @@ func writerName(w table.Writer) string {
 	return fmt.Sprintf("pid %d", w.PID)
 }
 
-// close keeps writers out of a partition for good, if it is free, and notes that its rows are gone: a seek back is
-// refused from then on. So nothing changes the answer any more. DETACH … CONCURRENTLY alone would not do: it lets
-// writers in until it has committed that the partition is no longer read, and a record that they write is passed as
-// soon as they commit. The lock waits for writers, and lets no new one in until the constraint does that.
+// lockSQL waits until no other session uses a partition, for 100 ms at most. While it is attached, all questions that
+// may take long are asked before it.
+const lockSQL = "/* retention.lock */ LOCK TABLE %s IN ACCESS EXCLUSIVE MODE"
+
+// briefSQL bounds the statements after it, which wait for nothing but a lock.
+const briefSQL = "/* retention.brief */ SET LOCAL statement_timeout = '1s'"
+
+// close keeps writers out of a partition. DETACH … CONCURRENTLY alone would not do: it lets writers in until it has
+// committed that the partition is no longer read, and a record that they write is passed as soon as they commit. The
+// lock waits for writers, and lets no new one in until the constraint does that.
 // TestPrune_APartitionThatAnOpenImportWritesToIsRead, TestPrune_NoTransactionBeginsToWriteToAPartitionThatIsToGo
-func (p *pass) close(ctx context.Context, r table.Range) (free bool, err error) {
+func (p *pass) close(ctx context.Context, r table.Range) (closed bool, err error) {
 	err = p.inTx(ctx, func(ctx context.Context, tx pgx.Tx) (none operator.Removal, err error) {
-		if free, err = p.free(ctx, tx, r); err == nil && free { // a lock that is in vain would hold others up
-			free, err = p.lockFree(ctx, tx, r)
+		if free, err := p.free(ctx, tx, r); err != nil || !free { // a lock that is in vain would hold others up
+			return none, err
 		}
+		now, err := p.alone(ctx, tx, r)
 		switch {
 		case err != nil:
 			return none, err
-		case free:
-			return p.closeNow(ctx, tx, r)
-		case r.Closed: // a cursor has gone back to it
-			return none, execute(ctx, tx, p.pruning.OpenSQL(r))
-		default:
+		case now == nil || now.Detached || now.Detaching:
+			p.waits(r, table.ErrOpened.Error())
 			return none, nil
+		case !now.Closed:
+			err = execute(ctx, tx, p.pruning.CloseSQL(r)...)
 		}
+		closed = err == nil
+		return none, err
+	})
+	return closed && err == nil, err
+}
+
+// alone locks a partition for a moment, and returns it as it is then.
+func (p *pass) alone(ctx context.Context, tx pgx.Tx, r table.Range) (*table.Range, error) {
+	if err := execute(ctx, tx, briefSQL, fmt.Sprintf(lockSQL, r.Table())); err != nil {
+		return nil, err
+	}
+	return p.pruning.Again(ctx, tx, r)
+}
+
+// open lets writers into a partition again. It reports false, and does nothing, if the DETACH has begun. What cursors
+// need does not matter to it.
+func (p *pass) open(ctx context.Context, r table.Range) (open bool, err error) {
+	err = p.Operator.Prune(ctx, p.pruning.Table(), func(ctx context.Context, tx pgx.Tx, _ []operator.Standing) (none operator.Removal, err error) {
+		now, err := p.alone(ctx, tx, r)
+		if open = err == nil && now.Goes(); open {
+			err = execute(ctx, tx, p.pruning.OpenSQL(r))
+		}
+		return none, err
+	})
+	return open && err == nil, err
+}
+
+// dropClosed drops a partition that is closed. If it does not, because a process needs the partition or the server
+// refuses, it opens the partition.
+func (p *pass) dropClosed(ctx context.Context, r table.Range, detach detach) (gone bool, err error) {
+	if r.Plain {
+		gone, err = p.dropAtOnce(ctx, r)
+	} else if gone, err = p.confirm(ctx, r); err == nil && gone {
+		err = p.pruning.WhileClosed(ctx, r, func(ctx context.Context) error {
+			return detach(ctx, p.pruning.DetachSQL(r)+" CONCURRENTLY")
+		})
+	}
+	switch {
+	case err != nil || !gone:
+		return false, p.reopen(ctx, r, err)
+	case r.Plain:
+		return true, nil
+	}
+	return p.dropDetached(ctx, r)
+}
+
+// reopen opens a partition that was closed, and not dropped for a reason; nil: a process needs it. If the DETACH has
+// begun, or the partition cannot be opened now, the next pass goes on with it.
+func (p *pass) reopen(ctx context.Context, r table.Range, reason error) error {
+	open, err := p.open(ctx, r)
+	switch {
+	case errors.Is(reason, table.ErrOpened):
+		p.waits(r, table.ErrOpened.Error())
+		return err
+	case reason == nil:
+		return err
+	case open:
+		return fmt.Errorf("it is open again: %w", reason)
+	}
+	return fmt.Errorf("the next pass goes on with it: %w", errors.Join(reason, err))
+}
+
+// confirm asks about a partition once it is closed, and notes that its rows are gone: a seek back is refused from then
+// on. So nothing changes the answer any more. Each row that was written before is visible now.
+func (p *pass) confirm(ctx context.Context, r table.Range) (free bool, err error) {
+	err = p.inTx(ctx, func(ctx context.Context, tx pgx.Tx) (removal operator.Removal, err error) {
+		if free, err = p.spared(ctx, tx, r); err == nil && free {
+			removal, err = p.removal(ctx, tx, r)
+		}
+		return removal, err
 	})
 	return free, err
-}
-
-// lockFree is free under a lock that keeps all others out: what was written before it is visible to the question.
-func (p *pass) lockFree(ctx context.Context, tx pgx.Tx, r table.Range) (bool, error) {
-	if err := execute(ctx, tx, "/* retention.lock */ LOCK TABLE "+r.Table()+" IN ACCESS EXCLUSIVE MODE"); err != nil {
-		return false, err
-	}
-	return p.free(ctx, tx, r)
-}
-
-func (p *pass) closeNow(ctx context.Context, tx pgx.Tx, r table.Range) (operator.Removal, error) {
-	if !r.Closed {
-		if err := execute(ctx, tx, p.pruning.CloseSQL(r)...); err != nil {
-			return operator.Removal{}, err
-		}
-	}
-	return p.removal(ctx, tx, r)
 }
 
 // removal is what goes with a partition.
@@ -205,65 +299,78 @@ func (p *pass) removal(ctx context.Context, tx pgx.Tx, r table.Range) (operator.
 	return operator.Removal{Through: extent.Through, Rows: extent.Rows, Mode: string(ModeDrop)}, err
 }
 
-// open lets writers into a partition again.
-func (p *pass) open(ctx context.Context, r table.Range) error {
-	return p.inTx(ctx, func(ctx context.Context, tx pgx.Tx) (none operator.Removal, err error) {
-		return none, execute(ctx, tx, p.pruning.OpenSQL(r))
-	})
-}
-
-// dropAtOnce detaches and drops in one transaction. It locks the whole table, but waits for that lock for 100 ms only.
-// The lock waits for all writers, so their rows are visible to the question after it.
-func (p *pass) dropAtOnce(ctx context.Context, r table.Range) (free bool, err error) {
+// dropAtOnce detaches and drops in one transaction. It locks the whole table, but waits for that lock for 100 ms only,
+// and asks before it has the lock: the partition is closed, so no row comes later.
+func (p *pass) dropAtOnce(ctx context.Context, r table.Range) (gone bool, err error) {
 	err = p.inTx(ctx, func(ctx context.Context, tx pgx.Tx) (removal operator.Removal, err error) {
-		if free, err = p.free(ctx, tx, r); err != nil || !free {
+		if gone, err = p.spared(ctx, tx, r); err != nil || !gone {
 			return removal, err
 		}
-		if err = execute(ctx, tx, p.pruning.DetachSQL(r)); err != nil {
+		if removal, err = p.removal(ctx, tx, r); err != nil {
 			return removal, err
 		}
-		if free, err = p.free(ctx, tx, r); err == nil && !free {
-			err = errStays
+		if err = execute(ctx, tx, briefSQL, p.pruning.DetachSQL(r)); err != nil {
+			return removal, err
 		}
-		if err == nil {
-			removal, err = p.removal(ctx, tx, r)
+		now, err := p.pruning.Again(ctx, tx, r)
+		if err == nil && (now == nil || !now.Closed) {
+			err = table.ErrOpened
 		}
 		if err == nil {
 			err = execute(ctx, tx, dropSQL(r))
 		}
 		return removal, err
 	})
-	if errors.Is(err, errStays) {
-		err = nil
-	}
-	return free && err == nil, err
+	return gone, err
 }
 
-// errStays undoes a transaction that has detached a partition.
-var errStays = errors.New("the partition stays")
-
-// detachAndDrop drops a partition that is closed. To detach it concurrently locks out neither readers nor writers of
-// the table, and waits for those that have begun. What fails or is interrupted is taken up by the next pass.
-func (p *pass) detachAndDrop(ctx context.Context, r table.Range, detach detach, statement string) (gone bool, err error) {
-	if err := detach(ctx, statement); err != nil {
-		return false, fmt.Errorf("no process needs a row of it, and no writer is let in: the next pass goes on with it: %w", err)
+// finishDetach ends the DETACH that an earlier pass has begun, unless another session has ended it, or opened the
+// partition.
+func (p *pass) finishDetach(ctx context.Context, r table.Range, detach detach) (gone bool, err error) {
+	err = p.inTx(ctx, func(ctx context.Context, tx pgx.Tx) (none operator.Removal, err error) {
+		now, err := p.pruning.Again(ctx, tx, r)
+		if err == nil && (now == nil || !now.Closed || !now.Detaching) {
+			err = table.ErrOpened
+		}
+		return none, err
+	})
+	if errors.Is(err, table.ErrOpened) {
+		p.waits(r, table.ErrOpened.Error())
+		return false, nil
 	}
-	r.Detached = true
+	if err == nil {
+		err = detach(ctx, p.pruning.DetachSQL(r)+" FINALIZE")
+	}
+	if err != nil {
+		return false, fmt.Errorf("its DETACH has begun, so no process reads it: the next pass goes on with it: %w", err)
+	}
 	return p.dropDetached(ctx, r)
 }
 
 // dropDetached drops a table that was a partition. If a process needs a row of it after all, because an operator has
-// moved its cursor back with --pruned, the partition is attached again.
-func (p *pass) dropDetached(ctx context.Context, r table.Range) (free bool, err error) {
+// moved its cursor back with --pruned, or if keep is longer than it was, the partition is attached again.
+func (p *pass) dropDetached(ctx context.Context, r table.Range) (gone bool, err error) {
 	err = p.inTx(ctx, func(ctx context.Context, tx pgx.Tx) (none operator.Removal, err error) {
-		free, err = p.lockFree(ctx, tx, r)
+		if err := execute(ctx, tx, fmt.Sprintf(lockSQL, r.Table())); err != nil {
+			return none, err
+		}
+		now, err := p.pruning.Again(ctx, tx, r)
+		if err == nil && (now == nil || !now.Closed || !now.Detached) {
+			p.waits(r, table.ErrOpened.Error())
+			return none, nil
+		}
+		free := false
+		if err == nil && r.Over {
+			free, err = p.spared(ctx, tx, r)
+		}
 		switch {
 		case err != nil:
 			return none, err
 		case free:
+			gone = true
 			return none, execute(ctx, tx, dropSQL(r))
 		case r.Attach == "":
-			p.waits(r, fmt.Sprintf("it is detached, and a process needs a row of it. Attach it again: %s; then ALTER TABLE %s ATTACH PARTITION %s FOR VALUES …", p.pruning.OpenSQL(r), visible.SQL(p.pruning.Table()), visible.SQL(r.Table())))
+			p.waits(r, p.left(r))
 			return none, nil
 		default:
 			return none, execute(ctx, tx, p.pruning.OpenSQL(r), r.Attach)
@@ -272,7 +379,16 @@ func (p *pass) dropDetached(ctx context.Context, r table.Range) (free bool, err 
 	if err != nil {
 		return false, fmt.Errorf("it is detached, and no process reads it. The next pass drops it; to keep it: %s: %w", visible.SQL(p.pruning.OpenSQL(r)), err)
 	}
-	return free, nil
+	return gone, nil
+}
+
+// left describes a table that is detached and must stay.
+func (p *pass) left(r table.Range) string {
+	why := "a process needs a row of it"
+	if !r.Over {
+		why = "it has rows that are younger than keep"
+	}
+	return fmt.Sprintf("it is detached, and %s. Attach it again: %s; then ALTER TABLE %s ATTACH PARTITION %s FOR VALUES …", why, p.pruning.OpenSQL(r), visible.SQL(p.pruning.Table()), visible.SQL(r.Table()))
 }
 
 func dropSQL(r table.Range) string { return "/* retention.drop */ DROP TABLE " + r.Table() }

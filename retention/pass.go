@@ -256,6 +256,9 @@ func (p *pass) settle(standing []operator.Standing) error {
 		case reads && failure.OfServer():
 			return fmt.Errorf("%w: process %s is halted over its database (%s), so rows before its cursor may be undelivered: decide on that halt first",
 				ErrUnknown, visible.Line(s.Process), s.Class)
+		case reads && s.Late:
+			return fmt.Errorf("%w: the database was restored or a standby promoted, and rows before the cursor of process %s may be undelivered: its worker looks for them at its next round",
+				ErrUnknown, visible.Line(s.Process))
 		}
 		p.states[s.Process], at[s.Process] = s.State, s.Position
 	}

@@ -121,7 +121,7 @@ func (p *Pruning) old(v *values) string {
 		now = "(now() AT TIME ZONE 'UTC')"
 	}
 	at := "t." + quote(p.layout.at)
-	n := v.add([]byte(fmt.Sprintf("%d microseconds", p.keep.Microseconds())))
+	n := v.add(p.interval())
 	return fmt.Sprintf("(isfinite(%s) AND %[1]s < %s - $%d::interval)", at, now, n)
 }
 

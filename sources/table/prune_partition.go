@@ -12,7 +12,8 @@ import (
 // Range is a partition of a table that is partitioned by ranges of created_at.
 type Range struct {
 	Partition
-	// Over: no row that is created from now on belongs into it, and none that is younger than keep.
+	// Over: no row that is created from now on belongs into it, and none that is younger than keep. If it is Detached, it
+	// only has no row that is younger than keep.
 	Over bool
 	// Plain: it cannot be detached concurrently, since the table has a default partition.
 	Plain bool
@@ -98,15 +99,24 @@ SELECT
 	AND EXISTS (SELECT FROM %s AS t WHERE t.%[3]s < (now() AT TIME ZONE 'UTC' - $1::interval)%[2]s LIMIT 1)`
 
 func (p *Pruning) over(ctx context.Context, tx pgx.Tx, r Range) (bool, error) {
-	zone := " AT TIME ZONE 'UTC'"
-	if p.layout.atType == "timestamp" {
-		zone = ""
-	}
-	result, err := run(ctx, tx, fmt.Sprintf(overSQL, r.rows, zone, quote(p.layout.at), r.Table()), values{[]byte(fmt.Sprintf("%d microseconds", p.keep.Microseconds()))})
+	result, err := run(ctx, tx, fmt.Sprintf(overSQL, r.rows, p.zone(), quote(p.layout.at), r.Table()), values{p.interval()})
 	if err != nil {
 		return false, err
 	}
 	return string(result.Rows[0][0]) == "t", nil
+}
+
+// zone turns a time of UTC into the type of created_at.
+func (p *Pruning) zone() string {
+	if p.layout.atType == "timestamp" {
+		return ""
+	}
+	return " AT TIME ZONE 'UTC'"
+}
+
+// interval is keep as a parameter.
+func (p *Pruning) interval() []byte {
+	return []byte(fmt.Sprintf("%d microseconds", p.keep.Microseconds()))
 }
 
 const firstNeededSQL = `/* source.first_needed */
@@ -218,7 +228,23 @@ func (p *Pruning) Left(ctx context.Context, tx pgx.Tx) (all []Range, err error) 
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, Range{Partition: Partition{oid: uint32(oid), schema: string(values[1]), table: string(values[2]), rows: "true"}, Closed: true, Detached: true})
+		r := Range{Partition: Partition{oid: uint32(oid), schema: string(values[1]), table: string(values[2]), rows: "true"}, Closed: true, Detached: true}
+		if r.Over, err = p.past(ctx, tx, r); err != nil {
+			return nil, err
+		}
+		all = append(all, r)
 	}
 	return all, nil
+}
+
+// pastSQL asks whether a table has no row that is younger than keep.
+const pastSQL = `/* source.past */
+SELECT NOT EXISTS (SELECT FROM %s AS t WHERE t.%s >= (now() AT TIME ZONE 'UTC' - $1::interval)%s LIMIT 1)`
+
+func (p *Pruning) past(ctx context.Context, tx pgx.Tx, r Range) (bool, error) {
+	result, err := run(ctx, tx, fmt.Sprintf(pastSQL, r.Table(), quote(p.layout.at), p.zone()), values{p.interval()})
+	if err != nil {
+		return false, err
+	}
+	return string(result.Rows[0][0]) == "t", nil
 }

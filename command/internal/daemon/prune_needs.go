@@ -117,6 +117,10 @@ func (d *doctor) rules(ctx context.Context) error {
 		if needs.owned == "" {
 			continue
 		}
+		if d.pooled {
+			d.find("", Warn, "let the owner run `ordered-dispatcher prune "+visible.Shell(r.Table)+"` with a file that has the rule and a direct connection, and remove the rule from this one",
+				"the connection goes through a pooler, and to drop partitions of %s takes a session of its own", needs.owned)
+		}
 		var role string
 		var owns bool
 		err = ask(ctx, d.pool, func(ctx context.Context, tx pgx.Tx) error {
@@ -155,11 +159,30 @@ func (d *doctor) closed(ctx context.Context) error {
 		}
 		return err
 	})
+	dropped := d.dropped(ctx)
 	for _, p := range all {
-		if !slices.ContainsFunc(d.config.Rules, func(r TableRule) bool { return r.Table == p.Of && r.Filled().Mode == rules.ModeDrop }) {
+		if !slices.Contains(dropped, p.Of) {
 			d.find("", Note, fmt.Sprintf("let a rule with mode drop go on with it; or, to keep it: ALTER TABLE %s DROP CONSTRAINT %s, and attach it again if it is detached", p.Name, table.Closing),
 				"retention has closed %s, to drop it from %s, and this file has no rule that does: an INSERT into it fails", visible.Line(p.Name), visible.Line(p.Of))
 		}
 	}
 	return err
+}
+
+// dropped returns the tables whose partitions the rules of the file drop, with their schemas. A table that is not there
+// is named by another check.
+func (d *doctor) dropped(ctx context.Context) (all []string) {
+	for _, r := range d.config.Rules {
+		if r.Filled().Mode != rules.ModeDrop {
+			continue
+		}
+		source, err := d.config.ruleSource(r, d.pool)
+		if err != nil {
+			continue
+		}
+		if name, err := source.Name(ctx); err == nil {
+			all = append(all, name)
+		}
+	}
+	return all
 }
