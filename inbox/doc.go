@@ -23,7 +23,8 @@
 //
 // # Diagram
 //
-//	message ──► another origin?           ── OriginError (409)
+//	message ──► another version?          ── VersionError (409)
+//	            another origin?           ── OriginError (409)
 //	            key applied before?       ── Duplicate   (200)
 //	            epoch below the largest?  ── StaleError  (409)
 //	            a replay?                 ── effect

@@ -32,7 +32,7 @@ func signed(t testing.TB, m inbox.Message, body string) *http.Request {
 	t.Helper()
 	req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(body))
 	for name, value := range map[string]string{
-		"ordered-process": m.Process, "ordered-origin": m.Origin, "ordered-dedup-key": m.DedupKey, "webhook-id": m.DedupKey,
+		"ordered-version": "1", "ordered-process": m.Process, "ordered-origin": m.Origin, "ordered-dedup-key": m.DedupKey, "webhook-id": m.DedupKey,
 		"ordered-sequence": strconv.FormatInt(m.Sequence, 10), "ordered-epoch": strconv.FormatInt(m.Epoch, 10),
 		"webhook-timestamp": strconv.FormatInt(time.Now().Unix(), 10),
 	} {

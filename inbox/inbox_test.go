@@ -344,7 +344,7 @@ func TestHandle_TwoAtOnceApplyOnce(t *testing.T) {
 // Without its stream, a partition's records would look late beside those of another partition.
 func TestFromHeaders_TheMessageHasItsStream(t *testing.T) {
 	t.Parallel()
-	values := map[string]string{"ordered-process": "p", "ordered-origin": "o", "ordered-sequence": "7", "ordered-epoch": "1", "ordered-dedup-key": "a"}
+	values := map[string]string{"ordered-version": "1", "ordered-process": "p", "ordered-origin": "o", "ordered-sequence": "7", "ordered-epoch": "1", "ordered-dedup-key": "a"}
 	get := func(name string) string { return values[name] }
 	m, err := inbox.FromHeaders("orders/1", get)
 	require.NoError(t, err)

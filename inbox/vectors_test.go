@@ -107,7 +107,7 @@ func TestHandler_AnswersAsTheTestVectorsSay(t *testing.T) {
 		answer := httptest.NewRecorder()
 		h.ServeHTTP(answer, req)
 		require.Equal(t, v.Status, answer.Code, "%s: %s", v.Name, answer.Body)
-		for _, name := range []string{"ordered-origin", "ordered-epoch", "ordered-sequence"} {
+		for _, name := range []string{"ordered-version", "ordered-origin", "ordered-epoch", "ordered-sequence"} {
 			require.Equal(t, v.AnswerHeaders[name], answer.Header().Get(name), v.Name)
 		}
 		require.Equal(t, v.Applied, pgtest.Value[int](t, pool, "SELECT count(*) FROM public.effect") == 1, v.Name)

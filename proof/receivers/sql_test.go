@@ -89,6 +89,13 @@ func (v vector) receive(t *testing.T, pool *pgxpool.Pool) (status int, header ma
 	headers, _ := v.headers(t)
 	h := func(name string) string { return headers["ordered-"+name] }
 	header = map[string]string{}
+	switch h("version") {
+	case "1":
+	case "":
+		return http.StatusBadRequest, header
+	default:
+		return http.StatusConflict, map[string]string{"ordered-version": "1"}
+	}
 	if !digits.MatchString(h("sequence")) || !digits.MatchString(h("epoch")) {
 		return http.StatusBadRequest, header
 	}

@@ -18,6 +18,7 @@ from ordered_inbox import (
     Outcome,
     PoisonError,
     StaleError,
+    VersionError,
     message_from_headers,
     message_from_request,
 )
@@ -198,7 +199,7 @@ def undecided(conn, message):
 
 
 class Wsgi(unittest.TestCase):
-    headers = {"ordered-process": "p", "ordered-origin": "o", "ordered-sequence": "2", "ordered-epoch": "2", "ordered-dedup-key": "b"}
+    headers = {"ordered-version": "1", "ordered-process": "p", "ordered-origin": "o", "ordered-sequence": "2", "ordered-epoch": "2", "ordered-dedup-key": "b"}
 
     def setUp(self):
         prepare()
@@ -307,6 +308,12 @@ class Request(unittest.TestCase):
     def test_a_message_of_a_broker_has_its_stream(self):
         self.assertEqual(message_from_headers("orders/1", Wsgi.headers, b"{}").stream, "orders/1")
 
+    def test_refuses_another_version_of_the_contract(self):
+        with self.assertRaisesRegex(VersionError, "version '2' of the contract, and this receiver knows version 1"):
+            message_from_headers("", {"ordered-version": "2"})
+        with self.assertRaises(MessageError):
+            message_from_headers("", Wsgi.headers | {"ordered-version": ""})
+
     def test_shows_that_a_payload_is_not_whole(self):
         got = message_from_request(Wsgi.headers | {"ordered-claim-check": "true", "ordered-content-encoding": "zstd"}, b"{}", UNSIGNED)
         self.assertEqual((got.claim_check, got.content_encoding), (True, "zstd"))
@@ -314,7 +321,7 @@ class Request(unittest.TestCase):
         self.assertEqual((got.claim_check, got.content_encoding), (False, ""))
 
     def test_reads_escaped_values_and_names_in_any_case(self):
-        headers = {"Ordered-Process": "caf%C3%A9", "Ordered-Origin": "o", "Ordered-Sequence": "1", "Ordered-Epoch": "2",
+        headers = {"Ordered-Version": "1", "Ordered-Process": "caf%C3%A9", "Ordered-Origin": "o", "Ordered-Sequence": "1", "Ordered-Epoch": "2",
                    "Ordered-Dedup-Key": "a%20b", "Ordered-Replay": "true", "Ordered-Key": "50%", "Ordered-Type": "a+b"}  # fmt: skip
         got = message_from_request(headers, b"x", UNSIGNED)
         self.assertEqual(got, Message("café", "o", 1, 2, "a b", replay=True, type="a+b", key="50%", body=b"x"))

@@ -13,6 +13,7 @@ import {
   PoisonError,
   StaleError,
   unsigned,
+  VersionError,
   type Effect,
   type HandlerConfig,
   type Message,
@@ -81,7 +82,7 @@ async function check(vector: any): Promise<void> {
   };
   const answer = await post(box, config, apply, vector.headers, body);
   assert.equal(answer.status, vector.status, answer.text);
-  for (const name of ["ordered-origin", "ordered-epoch", "ordered-sequence"]) {
+  for (const name of ["ordered-version", "ordered-origin", "ordered-epoch", "ordered-sequence"]) {
     assert.equal(answer.headers[name], vector.answer_headers[name]);
   }
   assert.equal((await effects()).length, vector.applied ? 1 : 0);
@@ -248,7 +249,7 @@ test("prune forgets old keys a little at a time", async () => {
 });
 
 const headers = {
-  "ordered-process": "caf%C3%A9", "ordered-origin": "o", "ordered-sequence": "2", "ordered-epoch": "2", "ordered-dedup-key": "b",
+  "ordered-version": "1", "ordered-process": "caf%C3%A9", "ordered-origin": "o", "ordered-sequence": "2", "ordered-epoch": "2", "ordered-dedup-key": "b",
 };
 
 // answer posts a record to a handler that checks no signature.
@@ -364,6 +365,12 @@ test("names secrets that are none and quotes nothing of them", () => {
 test("a message of a broker has its stream", () => {
   const get = (name: string) => (headers as Record<string, string>)[name] ?? "";
   assert.equal(messageFromHeaders("orders/1", get, Buffer.from("{}")).stream, "orders/1");
+});
+
+test("refuses another version of the contract", () => {
+  const of = (change: Record<string, string>) => () => messageFromHeaders("", (name) => ({ ...headers, ...change })[name] ?? "", Buffer.alloc(0));
+  assert.throws(of({ "ordered-version": "2" }), (error) => error instanceof VersionError && /version "2"/.test(error.message));
+  assert.throws(of({ "ordered-version": "" }), /it lacks ordered-version/);
 });
 
 test("shows that a payload is not whole", () => {

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from urllib.parse import unquote_to_bytes
 
 from . import signature
-from .errors import MessageError
+from .errors import VERSION, MessageError, VersionError
 from .signature import Headers, Unsigned
 
 _NUMBER = re.compile(r"[0-9]{1,19}")
@@ -59,7 +59,7 @@ def message_from_request(
     the sink: a list, or a text with spaces between; or UNSIGNED. now is the clock, in seconds since 1970; the default
     is the present.
 
-    Raises SignatureError and MessageError, and ValueError for secrets that are none.
+    Raises SignatureError, MessageError and VersionError, and ValueError for secrets that are none.
     """
     found = signature.single(headers)
     keys = signature.parse_secret(secrets if secrets is None or isinstance(secrets, (str, Unsigned)) else " ".join(secrets))
@@ -73,7 +73,13 @@ def message_from_headers(stream: str, headers: Mapping[str, str], body: bytes = 
     """Return the record in headers, properties or attributes, whose names are in lower case. Raises MessageError.
 
     stream is that of the message: with Kafka the topic and the partition, and "" where all records have one order.
+    Values may be text, the integers of AMQP, or the bytes of Kafka. Raises MessageError and VersionError.
     """
+
+    def get(name: str) -> str:
+        return _text(headers.get(name))
+
+    _require_version(get("ordered-version"))
     return Message(
         process=headers.get("ordered-process", ""),
         origin=headers.get("ordered-origin", ""),
@@ -90,8 +96,23 @@ def message_from_headers(stream: str, headers: Mapping[str, str], body: bytes = 
     )
 
 
-def _number(headers: Mapping[str, str], name: str) -> int:
-    text = headers.get(name, "")
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
+
+
+def _require_version(text: str) -> None:
+    """Refuse another version before the rest is read: there, names may be missing or mean something else."""
+    if not text:
+        raise MessageError("the request is no record: it lacks ordered-version")
+    if text != VERSION:
+        raise VersionError(
+            f"the record follows version {text[:50]!r} of the contract, and this receiver knows version {VERSION}: upgrade the one that is older"
+        )
+
+
+def _number(name: str, text: str) -> int:
     if not _NUMBER.fullmatch(text):
         raise MessageError(f"the request is no record: {name} is {text!r}, which is no number")
     return int(text)

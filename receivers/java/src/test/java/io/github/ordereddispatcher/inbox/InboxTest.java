@@ -31,7 +31,7 @@ import org.junit.jupiter.api.Test;
 /** What the vectors do not show. */
 class InboxTest {
     private static final Map<String, String> HEADERS = Map.of(
-            "ordered-process", "caf%C3%A9", "ordered-origin", "o", "ordered-sequence", "2", "ordered-epoch", "2", "ordered-dedup-key", "b");
+            "ordered-version", "1", "ordered-process", "caf%C3%A9", "ordered-origin", "o", "ordered-sequence", "2", "ordered-epoch", "2", "ordered-dedup-key", "b");
 
     private final Inbox box = new Inbox("c");
 
@@ -392,6 +392,15 @@ class InboxTest {
     }
 
     @Test
+    void refusesAnotherVersionOfTheContract() {
+        Map<String, String> headers = new HashMap<>(HEADERS);
+        headers.put("ordered-version", "2");
+        var e = assertThrows(InboxException.OtherVersion.class, () -> Message.fromHeaders(headers::get, "", new byte[0]));
+        assertTrue(e.getMessage().contains("version \"2\" of the contract"), e.getMessage());
+        headers.remove("ordered-version");
+        assertThrows(InboxException.NoMessage.class, () -> Message.fromHeaders(headers::get, "", new byte[0]));
+    }
+
     void showsThatAPayloadIsNotWhole() throws Exception {
         Map<String, String> headers = new HashMap<>(HEADERS);
         assertFalse(Message.fromUnsignedRequest(single(headers), new byte[0]).claimCheck());

@@ -49,7 +49,7 @@ class VectorsTest {
         }).withClock(Clock.fixed(Instant.ofEpochSecond(vector.now), ZoneOffset.UTC));
         var answer = Fixture.send(handler, "POST", vector.headers, body);
         assertEquals(vector.status, answer.statusCode(), answer.body());
-        for (String name : List.of("ordered-origin", "ordered-epoch", "ordered-sequence")) {
+        for (String name : List.of("ordered-version", "ordered-origin", "ordered-epoch", "ordered-sequence")) {
             assertEquals(vector.answer_headers.get(name), answer.headers().firstValue(name).orElse(null));
         }
         assertEquals(vector.applied ? 1 : 0, Fixture.effects().size());
