@@ -208,6 +208,23 @@ func TestSQL_StreamsHaveOneOriginThatAnOperatorAccepts(t *testing.T) {
 	require.ErrorContains(t, err, "nothing has come from process 'p' in stream '9'")
 }
 
+// An answer of GET /records, or a dead letter, comes before the first record of the new epoch. A gap may be accepted.
+func TestSQL_AReplayBeginsNoEpoch(t *testing.T) {
+	t.Parallel()
+	pool := sqlReceiver(t)
+	receive := func(epoch, sequence int, key string, replay bool) string {
+		return pgtest.Value[string](t, pool, "SELECT concat_ws(' ', outcome, answer) FROM public.inbox_receive('c', 'p', 'o', $1, $2, $3, $4, true)",
+			epoch, sequence, key, replay)
+	}
+	require.Equal(t, "apply", receive(1, 10, "a", false))
+	require.Equal(t, "apply", receive(2, 4, "b", true))
+	require.Equal(t, "apply", receive(2, 9, "c", false), "its number is of a row that was deleted")
+	require.Equal(t, "stale 2", receive(1, 10, "d", false))
+	require.Equal(t, "gap 9", receive(2, 11, "d", false))
+	pgtest.Exec(t, pool, "SELECT public.inbox_accept_gap('c', 'p', 10)")
+	require.Equal(t, "apply", receive(2, 11, "d", false))
+}
+
 // As `process rename` does: the notes go along, so a record that comes again is a duplicate under the new name.
 func TestSQL_AProcessGetsAnotherName(t *testing.T) {
 	t.Parallel()

@@ -81,12 +81,12 @@ def message_from_headers(stream: str, headers: Mapping[str, str], body: bytes = 
 
     _require_version(get("ordered-version"))
     return Message(
-        process=headers.get("ordered-process", ""),
-        origin=headers.get("ordered-origin", ""),
-        sequence=_number(headers, "ordered-sequence"),
-        epoch=_number(headers, "ordered-epoch"),
-        dedup_key=headers.get("ordered-dedup-key", ""),
-        replay=headers.get("ordered-replay") == "true",
+        process=get("ordered-process"),
+        origin=get("ordered-origin"),
+        sequence=_number("ordered-sequence", get("ordered-sequence")),
+        epoch=_number("ordered-epoch", get("ordered-epoch")),
+        dedup_key=get("ordered-dedup-key"),
+        replay=get("ordered-replay") == "true",
         stream=stream,
         type=headers.get("ordered-type", ""),
         key=headers.get("ordered-key", ""),
