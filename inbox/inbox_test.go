@@ -94,7 +94,7 @@ func TestHandle_AppliesEachRecordOnce(t *testing.T) {
 		require.Equal(t, step.want, got, step.m)
 	}
 	require.Equal(t, "a b c d", effects(t, pool))
-	require.Equal(t, notes{Origin: "o", Epoch: 4, Sequence: 10, DedupKeys: []string{"a", "b", "c", "d"}}, noted(t, pool, "p"))
+	require.Equal(t, notes{Origin: "o", Epoch: 3, Sequence: 10, DedupKeys: []string{"a", "b", "c", "d"}}, noted(t, pool, "p"))
 }
 
 func TestHandle_RefusesASupersededWorker(t *testing.T) {
@@ -149,6 +149,8 @@ func TestHandle_TheNextWorkerMayGiveANumberToAnotherRecord(t *testing.T) {
 		}
 	}
 	require.Equal(t, notes{Origin: "o", Epoch: 2, Sequence: 4, DedupKeys: []string{"a", "b", "c", "d", "e", "f"}}, noted(t, pool, "p"))
+}
+
 // As above, but an answer of GET /records, or a dead letter, comes before the first record of the new epoch.
 func TestHandle_AReplayBeginsNoEpoch(t *testing.T) {
 	t.Parallel()
@@ -338,7 +340,6 @@ func TestHandle_AnEffectThatFailsLeavesNoNote(t *testing.T) {
 	require.Equal(t, inbox.Applied, got)
 }
 
-// Two calls with one message at the same time: one applies it, and the other waits and finds that.
 // PostgreSQL answers the COMMIT of such a transaction with a ROLLBACK. After a replay there is no statement that would
 // fail before.
 func TestHandle_AnEffectThatHidesAnErrorIsNamed(t *testing.T) {
@@ -376,6 +377,7 @@ func TestHandle_AnEffectThatBeginsAnotherTransactionIsNamed(t *testing.T) {
 	}
 }
 
+// Two calls with one message at the same time: one applies it, and the other waits and finds that.
 func TestHandle_TwoAtOnceApplyOnce(t *testing.T) {
 	t.Parallel()
 	pool := made(t)

@@ -53,7 +53,7 @@ BEGIN
 	-- All streams of a process have one origin. Its own row stays locked until the stream has a row.
 	PERFORM FROM public.inbox_process AS p WHERE p.receiver = $1 AND p.process = $2 AND p.stream = public.inbox_noted($7);
 	IF NOT FOUND AND $7 <> '' THEN
-		process_notes := public.inbox_lock($1, $2, '', $3, 0, NULL);
+		process_notes := public.inbox_lock($1, $2, '', $3, 0, $5 - 1);
 		IF process_notes.origin <> $3 THEN
 			RETURN process_notes;
 		END IF;
@@ -85,6 +85,10 @@ DECLARE
 BEGIN
 	IF $6 = '' OR num_nulls($6, $8) > 0 THEN
 		RAISE 'the request is no record: it lacks a dedup key' USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	IF $8 AND $9 <> '' THEN
+		RAISE 'a stream lacks numbers by nature, so no gap can be refused in it' USING
+			ERRCODE = 'feature_not_supported', HINT = 'Leave the stream empty if all records of the process come in one order.';
 	END IF;
 	repeated := EXISTS (SELECT FROM public.inbox AS i WHERE i.receiver = $1 AND i.process = $2 AND i.dedup_key = public.inbox_noted($6));
 	outcome := CASE

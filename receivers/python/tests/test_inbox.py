@@ -55,13 +55,13 @@ class Handle(unittest.TestCase):
         ]:
             self.assertEqual(handle(one), want, one)
         with self.assertRaises(StaleError) as stale:
-            handle(message(11, 2, "e"))
-        self.assertEqual(stale.exception.seen, 3)
+            handle(message(11, 3, "e"))
+        self.assertEqual(stale.exception.seen, 4)
         with self.assertRaises(LateError) as late:
-            handle(message(4, 3, "e"))
+            handle(message(4, 4, "e"))
         self.assertEqual(late.exception.last, 10)
         with self.assertRaises(OriginError) as other:
-            handle(message(11, 3, "e", origin="other"))
+            handle(message(11, 4, "e", origin="other"))
         self.assertEqual(other.exception.noted, "o")
         self.assertEqual(effects(), ["a", "c", "d", "x", "y"])
 
@@ -315,8 +315,11 @@ class Wsgi(unittest.TestCase):
             ({"CONTENT_LENGTH": "-1"}, 408),
             ({"CONTENT_LENGTH": "3"}, 408),
             ({"CONTENT_LENGTH": str(1 << 30)}, 413),
+            ({"CONTENT_LENGTH": "", "HTTP_TRANSFER_ENCODING": "chunked"}, 501),
         ]:
             self.assertEqual(self.answer(**environ)["status"], want, environ)
+        terminated = {"CONTENT_LENGTH": "", "HTTP_TRANSFER_ENCODING": "chunked", "wsgi.input_terminated": True}
+        self.assertEqual(self.answer(never, **terminated)["status"], 422)
         self.assertEqual(self.answer(REQUEST_METHOD="GET")["headers"]["allow"], "POST")
         self.assertEqual(effects(), ["a"])
 

@@ -21,7 +21,8 @@ export interface InboxConfig {
   schema?: string;
   // With refuseGaps, handle throws a GapError where a number is missing. Not every gap is a loss: see docs/wire.md of
   // ordered-dispatcher. It is for receivers that get all records of a process in one stream, and whose program calls
-  // acceptGap when an operator says so. The first message of a process may have any number. Default false.
+  // acceptGap when an operator says so. The first message of a process may have any number. A message with a stream is
+  // an error then: a stream has only some of the numbers. Default false.
   refuseGaps?: boolean;
 }
 
@@ -169,6 +170,10 @@ export class Inbox {
   // #enter locks the notes of the stream, refuses another origin, and notes a larger epoch.
   async #enter(client: ClientBase, message: Message): Promise<Notes> {
     validate(message);
+    if (this.#refuseGaps && message.stream !== "") {
+      const fix = 'leave the stream "" if all records of the process come in one order';
+      throw new Error(`refuseGaps is set, and the message has a stream, in which numbers are missing by nature: ${fix}`);
+    }
     await this.#open(client, message);
     return this.#lock(client, message);
   }

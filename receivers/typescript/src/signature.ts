@@ -67,7 +67,7 @@ export function single(headers: Headers): Map<string, string> {
 // requireTimely throws a SignatureError unless there is a signature, and a time that is near enough to the clock.
 export function requireTimely(headers: ReadonlyMap<string, string>, now: number): void {
   const seconds = headers.get("webhook-timestamp") ?? "";
-  const timely = /^[0-9]{1,15}$/.test(seconds) && Math.abs(now - Number(seconds)) <= tolerance;
+  const timely = /^[0-9]{1,19}$/.test(seconds) && Math.abs(now - Number(seconds)) <= tolerance;
   if (!timely || !headers.get("ordered-signature")) {
     throw new SignatureError();
   }

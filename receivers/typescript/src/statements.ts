@@ -29,7 +29,7 @@ WHERE receiver = $1 AND process = $2 AND stream = $3`;
 // openSQL fails in a transaction that PostgreSQL would roll back, and finds nothing in another one than that of the notes.
 export const openSQL = `/* inbox.open */
 SELECT 1
-WHERE pg_catalog.txid_current_if_assigned() IS NOT NULL`;
+WHERE pg_catalog.txid_current_if_assigned() = $1`;
 
 // adoptSQL locks the process's own row, so that no stream begins meanwhile.
 export const adoptSQL = `/* inbox.adopt */

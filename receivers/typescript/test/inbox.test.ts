@@ -190,6 +190,8 @@ test("an effect that ends the transaction is not applied", async () => {
   const ends: Effect = async (client) => void (await client.query("ROLLBACK"));
   await assert.rejects(handle(message(1n, 1n, "a"), new Inbox("c"), ends), /the effect ended the transaction/);
   assert.equal(await handle(message(1n, 1n, "a")), "applied");
+});
+
 test("an effect that begins another transaction is not applied", async () => {
   const begins: Effect = async (client, one) => {
     await client.query("COMMIT");

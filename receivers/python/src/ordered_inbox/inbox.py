@@ -47,7 +47,8 @@ class Inbox:
     receiver names who applies records: two receivers in one database each apply every record. schema has the two
     tables. With refuse_gaps, handle raises a GapError where a number is missing; not every gap is a loss, see
     docs/wire.md. It is for receivers that get all records of a process in one stream, and whose program calls
-    accept_gap when an operator says so. The first message of a process may have any number.
+    accept_gap when an operator says so. The first message of a process may have any number. A message with a stream
+    raises ValueError: a stream has only some of the numbers.
     """
 
     def __init__(self, receiver: str, *, schema: str = "public", refuse_gaps: bool = False) -> None:
@@ -174,6 +175,11 @@ class Inbox:
     def _enter(self, conn: psycopg.Connection, message: Message) -> _Notes:
         """Lock the notes of the stream, refuse another origin, and note a larger epoch."""
         _require_transaction(conn)
+        if self.refuse_gaps and message.stream:
+            raise ValueError(
+                "refuse_gaps is set, and the message has a stream, in which numbers are missing by nature: "
+                'leave the stream "" if all records of the process come in one order'
+            )
         self._open(conn, message)
         return self._lock(conn, message, 0 if message.replay else message.epoch)  # a replay begins no epoch
 

@@ -69,8 +69,8 @@ def message_from_request(
     return message_from_headers("", {name: _unescape(value) for name, value in found.items()}, body)
 
 
-def message_from_headers(stream: str, headers: Mapping[str, str], body: bytes = b"") -> Message:
-    """Return the record in headers, properties or attributes, whose names are in lower case. Raises MessageError.
+def message_from_headers(stream: str, headers: Mapping[str, object], body: bytes = b"") -> Message:
+    """Return the record in headers, properties or attributes, whose names are in lower case.
 
     stream is that of the message: with Kafka the topic and the partition, and "" where all records have one order.
     Values may be text, the integers of AMQP, or the bytes of Kafka. Raises MessageError and VersionError.
@@ -88,10 +88,10 @@ def message_from_headers(stream: str, headers: Mapping[str, str], body: bytes = 
         dedup_key=get("ordered-dedup-key"),
         replay=get("ordered-replay") == "true",
         stream=stream,
-        type=headers.get("ordered-type", ""),
-        key=headers.get("ordered-key", ""),
-        claim_check=headers.get("ordered-claim-check") == "true",
-        content_encoding=headers.get("ordered-content-encoding", ""),
+        type=get("ordered-type"),
+        key=get("ordered-key"),
+        claim_check=get("ordered-claim-check") == "true",
+        content_encoding=get("ordered-content-encoding"),
         body=body,
     )
 

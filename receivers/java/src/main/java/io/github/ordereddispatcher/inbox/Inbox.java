@@ -52,7 +52,8 @@ public final class Inbox {
      * @param schema has the two tables
      * @param refuseGaps has handle throw a Gap where a number is missing. Not every gap is a loss: see docs/wire.md of
      *     ordered-dispatcher. It is for receivers that get all records of a process in one stream, and whose program
-     *     calls acceptGap when an operator says so. The first message of a process may have any number.
+     *     calls acceptGap when an operator says so. The first message of a process may have any number. A message with a
+     *     stream is an error then: a stream has only some of the numbers.
      */
     public Inbox(String receiver, String schema, boolean refuseGaps) {
         if (receiver.isEmpty()) {
@@ -243,6 +244,10 @@ public final class Inbox {
     private Notes enter(Connection connection, Message message) throws SQLException, InboxException {
         requireTransaction(connection);
         message.validate();
+        if (refuseGaps && !message.stream().isEmpty()) {
+            throw new IllegalStateException("refuseGaps is set, and the message has a stream, in which numbers are missing by nature: "
+                    + "leave the stream \"\" if all records of the process come in one order");
+        }
         open(connection, message);
         return lock(connection, message, message.stream(), message.replay() ? 0 : message.epoch()); // a replay begins no epoch
     }

@@ -78,8 +78,8 @@ final class Signature {
     static void requireTimely(Map<String, String> headers, Instant now) throws InboxException {
         String seconds = headers.getOrDefault("webhook-timestamp", "");
         if (headers.getOrDefault("ordered-signature", "").isEmpty()
-                || !seconds.matches("[0-9]{1,15}")
-                || Math.abs(now.getEpochSecond() - Long.parseLong(seconds)) > TOLERANCE) {
+                || !seconds.matches("[0-9]{1,19}")
+                || Math.abs(now.toEpochMilli() / 1000.0 - Double.parseDouble(seconds)) > TOLERANCE) {
             throw new InboxException.BadSignature();
         }
     }

@@ -36,7 +36,7 @@ final class Statements {
     static final String OPEN = """
             /* inbox.open */
             SELECT 1
-            WHERE pg_catalog.txid_current_if_assigned() IS NOT NULL""";
+            WHERE pg_catalog.txid_current_if_assigned() = ?""";
 
     // Locks the process's own row, so that no stream begins meanwhile.
     static final String ADOPT = """

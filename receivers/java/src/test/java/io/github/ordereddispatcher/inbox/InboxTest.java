@@ -116,6 +116,8 @@ class InboxTest {
         Inbox.Effect ends = (connection, message) -> execute(connection, "ROLLBACK");
         assertThrows(IllegalStateException.class, () -> handle(box, message(1, 1, "a"), ends));
         assertEquals(Inbox.Outcome.APPLIED, handle(message(1, 1, "a")));
+    }
+
     @Test
     void anEffectThatBeginsAnotherTransactionIsNotApplied() throws Exception {
         Inbox.Effect begins = (connection, message) -> {
@@ -433,6 +435,7 @@ class InboxTest {
         assertThrows(InboxException.NoMessage.class, () -> Message.fromHeaders(headers::get, "", new byte[0]));
     }
 
+    @Test
     void showsThatAPayloadIsNotWhole() throws Exception {
         Map<String, String> headers = new HashMap<>(HEADERS);
         assertFalse(Message.fromUnsignedRequest(single(headers), new byte[0]).claimCheck());
