@@ -17,13 +17,15 @@
 //   - Two calls with the same receiver, process and stream take turns, by the lock of a row. A call that waited sees
 //     what the one before committed.
 //   - Of a message that is refused or repeated, nothing is applied.
-//   - The largest epoch never falls, unless an operator accepts another origin.
+//   - The largest epoch never falls, unless an operator accepts another origin. An epoch begins with its first record that
+//     is in its turn: a replay notes neither epoch nor sequence.
 //   - All streams of a process have one origin, since they share the dedup keys.
 //   - A stream has gaps by nature. RefuseGaps and a Stream together are an error before anything is noted.
 //
 // # Diagram
 //
-//	message ──► another origin?           ── OriginError (409)
+//	message ──► another version?          ── VersionError (409)
+//	            another origin?           ── OriginError (409)
 //	            key applied before?       ── Duplicate   (200)
 //	            epoch below the largest?  ── StaleError  (409)
 //	            a replay?                 ── effect

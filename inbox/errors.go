@@ -10,6 +10,16 @@ import (
 var ErrStreamGaps = errors.New("inbox: RefuseGaps is set, and the message has a Stream. A stream has only some records of its process, so numbers are missing in it by nature: " +
 	"set RefuseGaps to false, or leave Message.Stream empty if all records of the process come in one order")
 
+// VersionError means that the message follows another version of the contract than this package knows. The record is
+// not at fault. Answer 409.
+type VersionError struct {
+	Version string // "ordered-version" of the message
+}
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("inbox: the record follows version %.50q of the contract, and this receiver knows version %s: upgrade the one that is older", e.Version, version)
+}
+
 // OriginError means that another cursor sent the message than the one before: another database has a process of that
 // name. Answer 409. AcceptOrigin accepts it.
 type OriginError struct {

@@ -109,6 +109,7 @@ func (h *Handler) log(ctx context.Context, m Message, err error) {
 
 // answer answers a request, as in docs/wire.md.
 func answer(w http.ResponseWriter, err error) {
+	var other *VersionError
 	var origin *OriginError
 	var stale *StaleError
 	var late *LateError
@@ -116,6 +117,8 @@ func answer(w http.ResponseWriter, err error) {
 	switch {
 	case err == nil:
 		return
+	case errors.As(err, &other):
+		w.Header().Set("Ordered-Version", version)
 	case errors.As(err, &origin):
 		w.Header().Set("Ordered-Origin", escape(origin.Noted))
 	case errors.As(err, &stale):
@@ -145,7 +148,7 @@ func statusOf(err error) (status int, shown string) {
 		status = http.StatusRequestEntityTooLarge
 	case is(errIncomplete):
 		status = http.StatusRequestTimeout
-	case asType[*OriginError](err), asType[*StaleError](err), asType[*LateError](err):
+	case asType[*VersionError](err), asType[*OriginError](err), asType[*StaleError](err), asType[*LateError](err):
 		status = http.StatusConflict
 	case asType[*GapError](err):
 		status = http.StatusPreconditionRequired

@@ -62,7 +62,7 @@ func Handle(ctx context.Context, tx pgx.Tx, receiver string, m Message, effect f
 //
 // After an error, also one of effect, the caller rolls back; else it commits, and then acknowledges the message. A
 // rollback forgets the message's epoch, too. Over HTTP a superseded worker may send at that moment, so the Handler
-// keeps the epoch.
+// keeps the epoch. A caller that puts the message aside calls NoteEpoch.
 func (i *Inbox) Handle(ctx context.Context, tx pgx.Tx, m Message, effect func(context.Context, pgx.Tx) error) (Outcome, error) {
 	before, err := i.enter(ctx, tx, m)
 	if err != nil {
@@ -71,10 +71,19 @@ func (i *Inbox) Handle(ctx context.Context, tx pgx.Tx, m Message, effect func(co
 	return i.settle(ctx, tx, before, m, effect)
 }
 
+// NoteEpoch notes the epoch of a message, unless it is a replay, and nothing else: in a transaction of its own, before a
+// program puts a message of a broker aside that it could not apply. Then a message of a superseded worker that comes next
+// is refused. It returns an *OriginError, or an error that wraps ErrMessage or ErrStreamGaps.
+func (i *Inbox) NoteEpoch(ctx context.Context, tx pgx.Tx, m Message) error {
+	_, err := i.enter(ctx, tx, m)
+	return err
+}
+
 // notes is what is known of a process in a stream.
 type notes struct {
 	origin          string
 	epoch, sequence int64
+	transaction     int64 // in which this was read, and the stream locked
 }
 
 // enter locks the notes of the stream, refuses another origin, and notes a larger epoch.
@@ -130,17 +139,30 @@ func (i *Inbox) settle(ctx context.Context, tx pgx.Tx, before notes, m Message, 
 	if err := effect(ctx, tx); err != nil {
 		return 0, err
 	}
-	if tx.Conn().PgConn().TxStatus() != open {
-		return 0, errHidden
+	if err := i.requireOpen(ctx, tx, before); err != nil {
+		return 0, err
 	}
 	return Applied, nil
+}
+
+// requireOpen returns errHidden unless PostgreSQL would commit the transaction in which the notes were read.
+func (i *Inbox) requireOpen(ctx context.Context, tx pgx.Tx, before notes) error {
+	if tx.Conn().PgConn().TxStatus() != open {
+		return errHidden
+	}
+	same, err := i.exec(ctx, tx, openSQL, before.transaction)
+	if err == nil && same == 0 {
+		err = errHidden
+	}
+	return err
 }
 
 // open is the state of a transaction that PostgreSQL would commit.
 const open = 'T'
 
 // errHidden reports an effect that did not return the error of a statement, or that ended the transaction. PostgreSQL
-// answers a COMMIT with a ROLLBACK, or with a warning, and so the effect would be lost.
+// answers a COMMIT with a ROLLBACK, or with a warning, and so the effect would be lost. If the effect began another
+// transaction, a part of it would be.
 var errHidden = errors.New("inbox: a statement of the effect failed, and the effect returned no error, or the effect ended the transaction: " +
 	"return the error, or use a savepoint, and leave COMMIT and ROLLBACK to the inbox")
 

@@ -94,7 +94,7 @@ func TestHandle_AppliesEachRecordOnce(t *testing.T) {
 		require.Equal(t, step.want, got, step.m)
 	}
 	require.Equal(t, "a b c d", effects(t, pool))
-	require.Equal(t, notes{Origin: "o", Epoch: 4, Sequence: 10, DedupKeys: []string{"a", "b", "c", "d"}}, noted(t, pool, "p"))
+	require.Equal(t, notes{Origin: "o", Epoch: 3, Sequence: 10, DedupKeys: []string{"a", "b", "c", "d"}}, noted(t, pool, "p"))
 }
 
 func TestHandle_RefusesASupersededWorker(t *testing.T) {
@@ -149,6 +149,47 @@ func TestHandle_TheNextWorkerMayGiveANumberToAnotherRecord(t *testing.T) {
 		}
 	}
 	require.Equal(t, notes{Origin: "o", Epoch: 2, Sequence: 4, DedupKeys: []string{"a", "b", "c", "d", "e", "f"}}, noted(t, pool, "p"))
+}
+
+// As above, but an answer of GET /records, or a dead letter, comes before the first record of the new epoch.
+func TestHandle_AReplayBeginsNoEpoch(t *testing.T) {
+	t.Parallel()
+	pool, strict := made(t), box(t, true)
+	for _, m := range []inbox.Message{
+		message(9, 1, "a"), message(10, 1, "b"), message(11, 1, "c"),
+		replay(4, 2, "d"), replay(10, 2, "e"),
+		message(10, 2, "f"), message(11, 2, "g"),
+	} {
+		_, err := handleIn(t, strict, pool, m)
+		require.NoError(t, err, m)
+	}
+	require.Equal(t, "a b c d e f g", effects(t, pool))
+	var stale *inbox.StaleError
+	_, err := handle(t, pool, replay(4, 1, "h"))
+	require.ErrorAs(t, err, &stale)
+}
+
+// A receiver of a broker could not apply a message, and puts it aside: its transaction with Handle is rolled back.
+func TestNoteEpoch_RefusesASupersededWorkerAfterAMessageThatWasPutAside(t *testing.T) {
+	t.Parallel()
+	pool, i := made(t), box(t, false)
+	note := func(m inbox.Message) error {
+		return pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error { return i.NoteEpoch(t.Context(), tx, m) })
+	}
+	_, err := handle(t, pool, in("q", message(1, 1, "a")))
+	require.NoError(t, err)
+	require.NoError(t, note(in("q", message(2, 2, "poison"))))
+	var stale *inbox.StaleError
+	_, err = handle(t, pool, in("q", message(2, 1, "b")))
+	require.ErrorAs(t, err, &stale)
+	_, err = handle(t, pool, in("q", message(3, 2, "c")))
+	require.NoError(t, err)
+	require.NoError(t, note(in("q", message(3, 1, "d"))), "it never falls")
+	require.Equal(t, "a c", effects(t, pool))
+
+	var origin *inbox.OriginError
+	require.ErrorAs(t, note(from("other", in("q", message(4, 9, "e")))), &origin)
+	require.ErrorIs(t, note(inbox.Message{}), inbox.ErrMessage)
 }
 
 func TestHandle_RefusesGapsIfToldTo(t *testing.T) {
@@ -299,7 +340,6 @@ func TestHandle_AnEffectThatFailsLeavesNoNote(t *testing.T) {
 	require.Equal(t, inbox.Applied, got)
 }
 
-// Two calls with one message at the same time: one applies it, and the other waits and finds that.
 // PostgreSQL answers the COMMIT of such a transaction with a ROLLBACK. After a replay there is no statement that would
 // fail before.
 func TestHandle_AnEffectThatHidesAnErrorIsNamed(t *testing.T) {
@@ -319,6 +359,25 @@ func TestHandle_AnEffectThatHidesAnErrorIsNamed(t *testing.T) {
 	}
 }
 
+// The note of the record is committed with the first part of the effect, and the caller would commit the rest.
+func TestHandle_AnEffectThatBeginsAnotherTransactionIsNamed(t *testing.T) {
+	t.Parallel()
+	pool := made(t)
+	for i, ends := range []string{"COMMIT; BEGIN", "ROLLBACK; BEGIN", "COMMIT AND CHAIN"} {
+		m := message(int64(i+1), 1, ends)
+		err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+			_, err := box(t, false).Handle(t.Context(), tx, m, func(ctx context.Context, tx pgx.Tx) error {
+				_, err := tx.Exec(ctx, ends+"; INSERT INTO public.effect (key) VALUES ('the rest')")
+				return err
+			})
+			return err
+		})
+		require.ErrorContains(t, err, "or the effect ended the transaction", ends)
+		require.Empty(t, effects(t, pool), ends)
+	}
+}
+
+// Two calls with one message at the same time: one applies it, and the other waits and finds that.
 func TestHandle_TwoAtOnceApplyOnce(t *testing.T) {
 	t.Parallel()
 	pool := made(t)
@@ -344,7 +403,7 @@ func TestHandle_TwoAtOnceApplyOnce(t *testing.T) {
 // Without its stream, a partition's records would look late beside those of another partition.
 func TestFromHeaders_TheMessageHasItsStream(t *testing.T) {
 	t.Parallel()
-	values := map[string]string{"ordered-process": "p", "ordered-origin": "o", "ordered-sequence": "7", "ordered-epoch": "1", "ordered-dedup-key": "a"}
+	values := map[string]string{"ordered-version": "1", "ordered-process": "p", "ordered-origin": "o", "ordered-sequence": "7", "ordered-epoch": "1", "ordered-dedup-key": "a"}
 	get := func(name string) string { return values[name] }
 	m, err := inbox.FromHeaders("orders/1", get)
 	require.NoError(t, err)

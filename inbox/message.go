@@ -13,6 +13,9 @@ import (
 // ErrMessage means that a header is missing, wrong, or there twice. Answer 400.
 var ErrMessage = errors.New("inbox: the request is no record")
 
+// version is that of the contract that this package knows.
+const version = "1"
+
 // Message is what Handle has to know of a record. FromHeaders reads it from the headers of a protocol.
 type Message struct {
 	Process  string // "ordered-process"
@@ -29,8 +32,11 @@ type Message struct {
 
 // FromHeaders reads a message of a stream from headers, properties or attributes: get returns the text of one, "" if it
 // is absent. stream is Message.Stream: with Kafka the topic and the partition, and "" where all records have one order.
-// The error wraps ErrMessage.
+// The error wraps ErrMessage, or is a *VersionError.
 func FromHeaders(stream string, get func(name string) string) (Message, error) {
+	if err := requireVersion(get("ordered-version")); err != nil {
+		return Message{}, err
+	}
 	m := Message{
 		Process: get("ordered-process"), Origin: get("ordered-origin"), DedupKey: get("ordered-dedup-key"),
 		Replay: get("ordered-replay") == "true", Stream: stream,
@@ -43,6 +49,18 @@ func FromHeaders(stream string, get func(name string) string) (Message, error) {
 		return m, err
 	}
 	return m, m.validate()
+}
+
+// requireVersion comes first: in another version, names may be missing or mean something else.
+func requireVersion(text string) error {
+	switch text {
+	case version:
+		return nil
+	case "":
+		return fmt.Errorf("%w: it lacks ordered-version", ErrMessage)
+	default:
+		return &VersionError{Version: text}
+	}
 }
 
 // number reads 1 to 19 digits, without a sign: all receivers take the same.

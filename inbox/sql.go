@@ -39,7 +39,7 @@ WHERE receiver OPERATOR(pg_catalog.=) $1 AND process OPERATOR(pg_catalog.=) $2 A
 	// lockSQL locks the row of a stream, or makes it. A call that waited for the lock sees the newest version. It notes a
 	// larger epoch, unless the origin is another one. Such an epoch begins with this message, so the record before it is
 	// the last one: the epoch before may have given larger numbers to records that were deleted before they were
-	// acknowledged.
+	// acknowledged. It returns the number of the transaction, too: an effect may end it, and begin another one.
 	lockSQL = `/* inbox.lock */
 INSERT INTO {schema}.inbox_process AS p (receiver, process, stream, origin, epoch, sequence)
 VALUES ($1, $2, $3, $4, $5, 0)
@@ -47,7 +47,7 @@ ON CONFLICT (receiver, process, stream) DO UPDATE SET
 	epoch = CASE WHEN p.origin OPERATOR(pg_catalog.=) excluded.origin THEN greatest(p.epoch, excluded.epoch) ELSE p.epoch END,
 	sequence = CASE WHEN p.origin OPERATOR(pg_catalog.=) excluded.origin AND excluded.epoch OPERATOR(pg_catalog.>) p.epoch
 		THEN least(p.sequence, $6::bigint) ELSE p.sequence END
-RETURNING origin, epoch, sequence`
+RETURNING origin, epoch, sequence, pg_catalog.txid_current()`
 
 	noteSQL = `/* inbox.note */
 INSERT INTO {schema}.inbox (receiver, process, dedup_key)
@@ -58,6 +58,11 @@ ON CONFLICT DO NOTHING`
 UPDATE {schema}.inbox_process
 SET sequence = greatest(sequence, $4)
 WHERE receiver OPERATOR(pg_catalog.=) $1 AND process OPERATOR(pg_catalog.=) $2 AND stream OPERATOR(pg_catalog.=) $3`
+
+	// openSQL finds nothing in another transaction than that of the notes.
+	openSQL = `/* inbox.open */
+SELECT 1
+WHERE pg_catalog.txid_current_if_assigned() OPERATOR(pg_catalog.=) $1`
 )
 
 // statements are those of an inbox, in its schema.
@@ -81,11 +86,12 @@ func (i *Inbox) SQL() string { return within(i.config.Schema, tablesSQL) }
 // lock returns the notes of a message's stream, with a larger epoch noted. It returns an *OriginError if they belong to
 // another origin.
 func (i *Inbox) lock(ctx context.Context, tx pgx.Tx, m Message) (n notes, err error) {
-	last := m.Sequence - 1
+	epoch := m.Epoch
 	if m.Replay {
-		last = 1<<63 - 1 // it lowers nothing
+		epoch = 0 // its epoch begins with another record, whose number is not known yet
 	}
-	err = tx.QueryRow(ctx, i.sql.lock, i.config.Receiver, m.Process, noted(m.Stream), m.Origin, m.Epoch, last).Scan(&n.origin, &n.epoch, &n.sequence)
+	err = tx.QueryRow(ctx, i.sql.lock, i.config.Receiver, m.Process, noted(m.Stream), m.Origin, epoch, m.Sequence-1).
+		Scan(&n.origin, &n.epoch, &n.sequence, &n.transaction)
 	switch {
 	case err != nil:
 		return n, fmt.Errorf("inbox of receiver %q: %w", i.config.Receiver, err)

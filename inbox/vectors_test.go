@@ -27,7 +27,7 @@ import (
 type vector struct {
 	Name          string            `json:"name"`
 	Secrets       []string          `json:"secrets"`
-	Now           int64             `json:"now"`
+	Now           float64           `json:"now"`
 	RefuseGaps    bool              `json:"refuse_gaps"`
 	Process       string            `json:"process"`
 	Before        notes             `json:"before"`
@@ -97,7 +97,7 @@ func TestHandler_AnswersAsTheTestVectorsSay(t *testing.T) {
 	for _, v := range vectors(t) {
 		v.Before.put(t, pool, v.Process)
 		h, err := box(t, v.RefuseGaps).Handler(pool, inbox.HandlerConfig{
-			Secret: strings.Join(v.Secrets, " "), Now: func() time.Time { return time.Unix(v.Now, 0) }, Logger: quiet,
+			Secret: strings.Join(v.Secrets, " "), Now: func() time.Time { return time.UnixMilli(int64(v.Now * 1000)) }, Logger: quiet,
 		}, v.effect(t))
 		require.NoError(t, err)
 		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", bytes.NewReader(v.Body))
@@ -107,7 +107,7 @@ func TestHandler_AnswersAsTheTestVectorsSay(t *testing.T) {
 		answer := httptest.NewRecorder()
 		h.ServeHTTP(answer, req)
 		require.Equal(t, v.Status, answer.Code, "%s: %s", v.Name, answer.Body)
-		for _, name := range []string{"ordered-origin", "ordered-epoch", "ordered-sequence"} {
+		for _, name := range []string{"ordered-version", "ordered-origin", "ordered-epoch", "ordered-sequence"} {
 			require.Equal(t, v.AnswerHeaders[name], answer.Header().Get(name), v.Name)
 		}
 		require.Equal(t, v.Applied, pgtest.Value[int](t, pool, "SELECT count(*) FROM public.effect") == 1, v.Name)

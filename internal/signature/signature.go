@@ -81,7 +81,7 @@ func (k Keys) Ordered(m Message) string { return k.sign(m.lines()) }
 // VerifyOrdered reports whether the value of ordered-signature has a signature of the message by one of the keys. Its
 // caller has refused a message for which Doubled is not "".
 func (k Keys) VerifyOrdered(m Message) bool {
-	given := strings.Fields(m.Header.Get(orderedHeader))
+	given := strings.Split(m.Header.Get(orderedHeader), " ")
 	return slices.ContainsFunc(k, func(key []byte) bool {
 		want := []byte(Keys{key}.Ordered(m))
 		return slices.ContainsFunc(given, func(one string) bool { return hmac.Equal([]byte(one), want) })

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"sync"
 	"testing"
 
@@ -64,10 +65,11 @@ func noted(t *testing.T, pool *pgxpool.Pool, process string) (n notes) {
 func (v vector) headers(t *testing.T) (headers map[string]string, doubled bool) {
 	headers = map[string]string{}
 	for _, h := range v.Headers {
-		_, there := headers[h[0]]
+		name := strings.ToLower(h[0])
+		_, there := headers[name]
 		value, err := url.PathUnescape(h[1])
 		require.NoError(t, err)
-		headers[h[0]], doubled = value, doubled || there
+		headers[name], doubled = value, doubled || there
 	}
 	return headers, doubled
 }
@@ -89,6 +91,13 @@ func (v vector) receive(t *testing.T, pool *pgxpool.Pool) (status int, header ma
 	headers, _ := v.headers(t)
 	h := func(name string) string { return headers["ordered-"+name] }
 	header = map[string]string{}
+	switch h("version") {
+	case "1":
+	case "":
+		return http.StatusBadRequest, header
+	default:
+		return http.StatusConflict, map[string]string{"ordered-version": "1"}
+	}
 	if !digits.MatchString(h("sequence")) || !digits.MatchString(h("epoch")) {
 		return http.StatusBadRequest, header
 	}
@@ -183,22 +192,39 @@ func TestSQL_StreamsHaveOneOriginThatAnOperatorAccepts(t *testing.T) {
 	t.Parallel()
 	pool := sqlReceiver(t)
 	receive := func(origin string, sequence int, key, stream string) string {
-		return pgtest.Value[string](t, pool, "SELECT concat_ws(' ', outcome, answer) FROM public.inbox_receive('c', 'p', $1, 5, $2, $3, false, true, $4)",
+		return pgtest.Value[string](t, pool, "SELECT concat_ws(' ', outcome, answer) FROM public.inbox_receive('c', 'p', $1, 5, $2, $3, false, false, $4)",
 			origin, sequence, key, stream)
 	}
 	require.Equal(t, "apply", receive("o", 7, "a", "0"))
 	require.Equal(t, "apply", receive("o", 3, "b", "1"))
 	require.Equal(t, "origin o", receive("other", 8, "c", "0"))
 	require.Equal(t, "origin o", receive("other", 8, "c", "2"))
-	require.Equal(t, "gap 7", receive("o", 9, "c", "0"))
-	pgtest.Exec(t, pool, "SELECT public.inbox_accept_gap('c', 'p', 8, '0')")
 	require.Equal(t, "apply", receive("o", 9, "c", "0"))
+	_, err := pool.Exec(t.Context(), "SELECT public.inbox_receive('c', 'p', 'o', 5, 10, 'd', false, true, '0')")
+	require.ErrorContains(t, err, "a stream lacks numbers by nature")
 	pgtest.Exec(t, pool, "SELECT public.inbox_accept_origin('c', 'p', 'other')")
 	require.Equal(t, "origin other", receive("o", 10, "d", "0"))
 	require.Equal(t, "duplicate", receive("other", 1, "a", "0"))
 	require.Equal(t, "apply", receive("other", 2, "d", "0"))
-	_, err := pool.Exec(t.Context(), "SELECT public.inbox_accept_gap('c', 'p', 8, '9')")
+	_, err = pool.Exec(t.Context(), "SELECT public.inbox_accept_gap('c', 'p', 8, '9')")
 	require.ErrorContains(t, err, "nothing has come from process 'p' in stream '9'")
+}
+
+// An answer of GET /records, or a dead letter, comes before the first record of the new epoch. A gap may be accepted.
+func TestSQL_AReplayBeginsNoEpoch(t *testing.T) {
+	t.Parallel()
+	pool := sqlReceiver(t)
+	receive := func(epoch, sequence int, key string, replay bool) string {
+		return pgtest.Value[string](t, pool, "SELECT concat_ws(' ', outcome, answer) FROM public.inbox_receive('c', 'p', 'o', $1, $2, $3, $4, true)",
+			epoch, sequence, key, replay)
+	}
+	require.Equal(t, "apply", receive(1, 10, "a", false))
+	require.Equal(t, "apply", receive(2, 4, "b", true))
+	require.Equal(t, "apply", receive(2, 9, "c", false), "its number is of a row that was deleted")
+	require.Equal(t, "stale 2", receive(1, 10, "d", false))
+	require.Equal(t, "gap 9", receive(2, 11, "d", false))
+	pgtest.Exec(t, pool, "SELECT public.inbox_accept_gap('c', 'p', 10)")
+	require.Equal(t, "apply", receive(2, 11, "d", false))
 }
 
 // As `process rename` does: the notes go along, so a record that comes again is a duplicate under the new name.

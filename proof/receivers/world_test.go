@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os/exec"
 	"path/filepath"
 	"sync"
@@ -87,6 +88,17 @@ func (w *world) receive(program []string) {
 	defer cancel()
 	require.NoError(w.t, process.AwaitListener(ctx, address), w.dir.Tail("receiver.log", 20))
 	w.wire.receivers = append(w.wire.receivers, "http://"+address)
+	w.stall(address)
+}
+
+// stall is a client that sends a part of a request, and no more. A receiver with one thread would wait for the rest.
+func (w *world) stall(address string) {
+	w.t.Helper()
+	conn, err := new(net.Dialer).DialContext(w.t.Context(), "tcp", address)
+	require.NoError(w.t, err)
+	w.t.Cleanup(func() { _ = conn.Close() })
+	_, err = conn.Write([]byte("POST / HTTP/1.1\r\nHost: "))
+	require.NoError(w.t, err)
 }
 
 func (w *world) close() {

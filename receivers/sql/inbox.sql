@@ -26,7 +26,7 @@ $$;
 
 -- inbox_lock locks the notes of a stream, or makes them, and returns them. A call that waited sees the newest version. It
 -- notes a larger epoch, unless the origin is another one. Such an epoch begins with this message, so the record before it
--- is the last one: last, which a replay leaves out.
+-- is the last one: last.
 CREATE OR REPLACE FUNCTION public.inbox_lock(receiver text, process text, stream text, origin text, epoch bigint, last bigint)
 RETURNS public.inbox_process
 LANGUAGE sql SET search_path = pg_catalog AS $$
@@ -38,9 +38,9 @@ LANGUAGE sql SET search_path = pg_catalog AS $$
 	RETURNING p.*
 $$;
 
--- inbox_enter notes the epoch of a message: its receiver, process, origin, epoch, sequence, whether it is a replay, and its
--- stream, which is '' where all records have one order. It locks the notes until the transaction ends. It returns them;
--- those of another origin are left as they are. An error of class 22 means that the message is no record.
+-- inbox_enter notes the epoch of a message, unless it is a replay: its receiver, process, origin, epoch, sequence, whether it
+-- is a replay, and its stream, which is '' where all records have one order. It locks the notes until the transaction ends.
+-- It returns them; those of another origin are left as they are. An error of class 22 means that the message is no record.
 CREATE OR REPLACE FUNCTION public.inbox_enter(text, text, text, bigint, bigint, boolean DEFAULT false, text DEFAULT '')
 RETURNS public.inbox_process
 LANGUAGE plpgsql SET search_path = pg_catalog AS $$
@@ -53,12 +53,13 @@ BEGIN
 	-- All streams of a process have one origin. Its own row stays locked until the stream has a row.
 	PERFORM FROM public.inbox_process AS p WHERE p.receiver = $1 AND p.process = $2 AND p.stream = public.inbox_noted($7);
 	IF NOT FOUND AND $7 <> '' THEN
-		process_notes := public.inbox_lock($1, $2, '', $3, 0, NULL);
+		process_notes := public.inbox_lock($1, $2, '', $3, 0, $5 - 1);
 		IF process_notes.origin <> $3 THEN
 			RETURN process_notes;
 		END IF;
 	END IF;
-	RETURN public.inbox_lock($1, $2, public.inbox_noted($7), $3, $4, CASE WHEN NOT $6 THEN $5 - 1 END);
+	-- A replay begins no epoch: what its worker sends in its turn may have any number.
+	RETURN public.inbox_lock($1, $2, public.inbox_noted($7), $3, CASE WHEN $6 THEN 0 ELSE $4 END, $5 - 1);
 END
 $$;
 
@@ -84,6 +85,10 @@ DECLARE
 BEGIN
 	IF $6 = '' OR num_nulls($6, $8) > 0 THEN
 		RAISE 'the request is no record: it lacks a dedup key' USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	IF $8 AND $9 <> '' THEN
+		RAISE 'a stream lacks numbers by nature, so no gap can be refused in it' USING
+			ERRCODE = 'feature_not_supported', HINT = 'Leave the stream empty if all records of the process come in one order.';
 	END IF;
 	repeated := EXISTS (SELECT FROM public.inbox AS i WHERE i.receiver = $1 AND i.process = $2 AND i.dedup_key = public.inbox_noted($6));
 	outcome := CASE

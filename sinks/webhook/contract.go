@@ -16,6 +16,9 @@ import (
 func (s *Sink) contract(d processor.Delivery, resp *http.Response) string {
 	switch resp.StatusCode {
 	case http.StatusConflict:
+		if known, ok := number(resp.Header, wire.HeaderVersion); ok && strconv.FormatInt(known, 10) != wire.Version {
+			return fmt.Sprintf("the receiver knows version %s of the contract, and this is version %s: upgrade the one that is older", s.shown(known), wire.Version)
+		}
 		if origin := resp.Header.Get(wire.HeaderOrigin); origin != "" && d.Origin != "" && origin != escape(d.Origin) {
 			return fmt.Sprintf("the receiver has records of another cursor under the name %s: rename this process if both send, or else have the receiver accept the origin %s (AcceptOrigin of package inbox)",
 				visible.Quoted(d.Process), visible.Quoted(d.Origin))

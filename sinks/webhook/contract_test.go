@@ -29,6 +29,7 @@ func TestDeliver_WhatTheReceiverHasNotedHaltsAndIsNotTheRecordsFault(t *testing.
 		{409, "Ordered-Epoch", "6", "the receiver has seen epoch 6, and this one is 5: another worker has taken over, or the database was set back, and then `ordered-dispatcher restored booking_sms` goes on past it"},
 		{428, "Ordered-Sequence", "5", "the receiver has number 5, this one is 7, and it wants those between: if they have to come, seek to before the last record that it has, or let it apply what `ordered-dispatcher show booking_sms --after 5 -c FILE` prints; if not, have it accept the gap through 6 (AcceptGap of package inbox)"},
 		{428, "Ordered-Sequence", "0", "the receiver has number 0, this one is 7"},
+		{409, "Ordered-Version", "2", "the receiver knows version 2 of the contract, and this is version 1: upgrade the one that is older"},
 		{409, "Ordered-Origin", "theirs", `the receiver has records of another cursor under the name 'booking_sms': rename this process if both send, or else have the receiver accept the origin 'ours' (AcceptOrigin of package inbox)`},
 	} {
 		server := answer(t, c.status, map[string]string{c.header: c.value}, "")
@@ -51,6 +52,9 @@ func TestDeliver_AnAnswerThatContradictsNothingIsAboutTheRecord(t *testing.T) {
 		{428, "Ordered-Sequence", "6"},
 		{428, "Ordered-Sequence", "7"},
 		{428, "Ordered-Sequence", "8"},
+		{409, "Ordered-Version", "1"},
+		{409, "Ordered-Version", "a b"},
+		{422, "Ordered-Version", "2"},
 		{409, "Ordered-Origin", "ours"},
 		{409, "Ordered-Sequence", "12"},
 		{428, "Ordered-Epoch", "12"},

@@ -8,6 +8,7 @@ import (
 	"log"
 	"net/http"
 	"os"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -33,7 +34,8 @@ func serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return http.ListenAndServe("127.0.0.1:"+os.Getenv("PORT"), handler)
+	server := http.Server{Addr: "127.0.0.1:" + os.Getenv("PORT"), Handler: handler, ReadTimeout: 30 * time.Second}
+	return server.ListenAndServe()
 }
 
 // book refuses for good what has a room that does not exist.

@@ -1,11 +1,20 @@
 import json
 import os
-from wsgiref.simple_server import make_server
+from socketserver import ThreadingMixIn
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 import psycopg
 from ordered_inbox import Inbox, PoisonError
 
 box = Inbox("bookings")
+
+
+class Server(ThreadingMixIn, WSGIServer):  # a slow client has a thread of its own
+    daemon_threads = True
+
+
+class Patient(WSGIRequestHandler):
+    timeout = 30  # seconds without a byte
 
 
 def connect():
@@ -22,4 +31,4 @@ def book(conn, record):
 with connect() as conn:
     conn.execute(box.sql())
 app = box.wsgi(connect, os.environ["SECRET"], book)
-make_server("127.0.0.1", int(os.environ["PORT"]), app).serve_forever()
+make_server("127.0.0.1", int(os.environ["PORT"]), app, Server, Patient).serve_forever()

@@ -18,6 +18,7 @@ from ordered_inbox import (
     Outcome,
     PoisonError,
     StaleError,
+    VersionError,
     message_from_headers,
     message_from_request,
 )
@@ -48,18 +49,34 @@ class Handle(unittest.TestCase):
             (message(10, 3, "a"), DUPLICATE),  # a seek back
             (message(3, 3, "d", replay=True), APPLIED),  # a dead letter is replayed
             (message(3, 1, "d"), DUPLICATE),  # a broker was set back
+            (message(4, 4, "x", replay=True), APPLIED),  # it was asked for, from a new worker: that epoch begins with y
+            (message(9, 4, "y"), APPLIED),  # its number is of a row that was deleted
+            (message(10, 4, "a"), DUPLICATE),
         ]:
             self.assertEqual(handle(one), want, one)
         with self.assertRaises(StaleError) as stale:
-            handle(message(11, 2, "e"))
-        self.assertEqual(stale.exception.seen, 3)
+            handle(message(11, 3, "e"))
+        self.assertEqual(stale.exception.seen, 4)
         with self.assertRaises(LateError) as late:
-            handle(message(4, 3, "e"))
+            handle(message(4, 4, "e"))
         self.assertEqual(late.exception.last, 10)
         with self.assertRaises(OriginError) as other:
-            handle(message(11, 3, "e", origin="other"))
+            handle(message(11, 4, "e", origin="other"))
         self.assertEqual(other.exception.noted, "o")
-        self.assertEqual(effects(), ["a", "c", "d"])
+        self.assertEqual(effects(), ["a", "c", "d", "x", "y"])
+
+    def test_notes_the_epoch_of_a_message_that_is_put_aside(self):
+        handle(message(1, 1, "a"))
+        with connect() as conn:
+            Inbox("c").note_epoch(conn, message(2, 2, "poison"))
+        with self.assertRaises(StaleError):
+            handle(message(2, 1, "b"))
+        self.assertEqual(noted("p"), {"origin": "o", "epoch": 2, "sequence": 1, "dedup_keys": ["a"]})
+
+    def test_refuses_no_gaps_in_streams(self):
+        with self.assertRaisesRegex(ValueError, "numbers are missing by nature"):
+            handle(message(1, 1, "a", stream="1"), box=Inbox("c", refuse_gaps=True))
+        self.assertEqual(noted("p")["epoch"], 0)
 
     def test_an_effect_that_fails_leaves_no_note(self):
         def broken(conn, message):
@@ -83,6 +100,15 @@ class Handle(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "the effect ended the transaction"):
             handle(message(1, 1, "a"), lambda conn, message: conn.execute("ROLLBACK"))
         self.assertEqual(handle(message(1, 1, "a")), APPLIED)
+
+    def test_an_effect_that_begins_another_transaction_is_not_applied(self):
+        def begins(conn, message):
+            conn.execute("COMMIT")
+            effect(conn, message)  # in a transaction that psycopg has begun
+
+        with self.assertRaisesRegex(RuntimeError, "the effect ended the transaction"):
+            handle(message(1, 1, "a"), begins)
+        self.assertEqual(effects(), [])
 
     def test_two_at_once_apply_once(self):
         for sequence, key in enumerate("abcdefghij", start=1):
@@ -198,7 +224,7 @@ def undecided(conn, message):
 
 
 class Wsgi(unittest.TestCase):
-    headers = {"ordered-process": "p", "ordered-origin": "o", "ordered-sequence": "2", "ordered-epoch": "2", "ordered-dedup-key": "b"}
+    headers = {"ordered-version": "1", "ordered-process": "p", "ordered-origin": "o", "ordered-sequence": "2", "ordered-epoch": "2", "ordered-dedup-key": "b"}
 
     def setUp(self):
         prepare()
@@ -289,8 +315,11 @@ class Wsgi(unittest.TestCase):
             ({"CONTENT_LENGTH": "-1"}, 408),
             ({"CONTENT_LENGTH": "3"}, 408),
             ({"CONTENT_LENGTH": str(1 << 30)}, 413),
+            ({"CONTENT_LENGTH": "", "HTTP_TRANSFER_ENCODING": "chunked"}, 501),
         ]:
             self.assertEqual(self.answer(**environ)["status"], want, environ)
+        terminated = {"CONTENT_LENGTH": "", "HTTP_TRANSFER_ENCODING": "chunked", "wsgi.input_terminated": True}
+        self.assertEqual(self.answer(never, **terminated)["status"], 422)
         self.assertEqual(self.answer(REQUEST_METHOD="GET")["headers"]["allow"], "POST")
         self.assertEqual(effects(), ["a"])
 
@@ -307,6 +336,22 @@ class Request(unittest.TestCase):
     def test_a_message_of_a_broker_has_its_stream(self):
         self.assertEqual(message_from_headers("orders/1", Wsgi.headers, b"{}").stream, "orders/1")
 
+    def test_reads_the_integers_of_amqp_and_the_bytes_of_kafka(self):
+        numbers = {"ordered-sequence": 2, "ordered-epoch": 2}
+        raw = {name: value.encode() for name, value in Wsgi.headers.items()}
+        want = message_from_headers("", Wsgi.headers)
+        for headers in (Wsgi.headers | numbers, raw):
+            self.assertEqual(message_from_headers("", headers), want)
+        for change in ({"ordered-epoch": 0}, {"ordered-epoch": -1}, {"ordered-epoch": None}, {"ordered-process": None}, {"ordered-process": b"\xff"}):
+            with self.assertRaises(MessageError):
+                message_from_headers("", Wsgi.headers | change)
+
+    def test_refuses_another_version_of_the_contract(self):
+        with self.assertRaisesRegex(VersionError, "version '2' of the contract, and this receiver knows version 1"):
+            message_from_headers("", {"ordered-version": "2"})
+        with self.assertRaises(MessageError):
+            message_from_headers("", Wsgi.headers | {"ordered-version": ""})
+
     def test_shows_that_a_payload_is_not_whole(self):
         got = message_from_request(Wsgi.headers | {"ordered-claim-check": "true", "ordered-content-encoding": "zstd"}, b"{}", UNSIGNED)
         self.assertEqual((got.claim_check, got.content_encoding), (True, "zstd"))
@@ -314,7 +359,7 @@ class Request(unittest.TestCase):
         self.assertEqual((got.claim_check, got.content_encoding), (False, ""))
 
     def test_reads_escaped_values_and_names_in_any_case(self):
-        headers = {"Ordered-Process": "caf%C3%A9", "Ordered-Origin": "o", "Ordered-Sequence": "1", "Ordered-Epoch": "2",
+        headers = {"Ordered-Version": "1", "Ordered-Process": "caf%C3%A9", "Ordered-Origin": "o", "Ordered-Sequence": "1", "Ordered-Epoch": "2",
                    "Ordered-Dedup-Key": "a%20b", "Ordered-Replay": "true", "Ordered-Key": "50%", "Ordered-Type": "a+b"}  # fmt: skip
         got = message_from_request(headers, b"x", UNSIGNED)
         self.assertEqual(got, Message("café", "o", 1, 2, "a b", replay=True, type="a+b", key="50%", body=b"x"))

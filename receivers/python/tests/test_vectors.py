@@ -118,7 +118,7 @@ class Vectors(unittest.TestCase):
         answer = post(app, vector["headers"], body)
         # A server of WSGI joins what came twice, so its receiver sees a wrong signature: docs/wire.md, "Signatures".
         self.assertEqual(answer["status"], 401 if is_doubled(vector) else vector["status"], answer["body"])
-        for name in ("ordered-origin", "ordered-epoch", "ordered-sequence"):
+        for name in ("ordered-version", "ordered-origin", "ordered-epoch", "ordered-sequence"):
             self.assertEqual(answer["headers"].get(name), vector["answer_headers"].get(name))
         self.assertEqual(len(effects()), 1 if vector["applied"] else 0)
         self.assertEqual(noted(process), vector["after"])

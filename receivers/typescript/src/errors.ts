@@ -21,6 +21,19 @@ export class MessageError extends InboxError {
   }
 }
 
+// The version of the contract that this package knows.
+export const version = "1";
+
+// The message follows another version of the contract than this package knows. The record is not at fault.
+export class VersionError extends InboxError {
+  override readonly status = 409;
+  override readonly headers = { "Ordered-Version": version };
+  constructor(other: string) {
+    const got = JSON.stringify(other.slice(0, 50));
+    super(`the record follows version ${got} of the contract, and this receiver knows version ${version}: upgrade the one that is older`);
+  }
+}
+
 // The method is not POST, or the body is too large or did not come in whole. It says nothing about the record.
 export class RequestError extends InboxError {
   constructor(text: string, override readonly status: number, override readonly headers: Record<string, string> = {}) {

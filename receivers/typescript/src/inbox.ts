@@ -21,7 +21,8 @@ export interface InboxConfig {
   schema?: string;
   // With refuseGaps, handle throws a GapError where a number is missing. Not every gap is a loss: see docs/wire.md of
   // ordered-dispatcher. It is for receivers that get all records of a process in one stream, and whose program calls
-  // acceptGap when an operator says so. The first message of a process may have any number. Default false.
+  // acceptGap when an operator says so. The first message of a process may have any number. A message with a stream is
+  // an error then: a stream has only some of the numbers. Default false.
   refuseGaps?: boolean;
 }
 
@@ -30,10 +31,10 @@ interface Notes {
   origin: string;
   epoch: bigint;
   sequence: bigint;
+  transaction: string; // in which this was read, and the stream locked
 }
 
 const maxNoted = 500; // bytes of a text in an index
-const maxSequence = 2n ** 63n - 1n;
 
 // Inbox applies records for one receiver. Two receivers in one database each apply every record.
 export class Inbox {
@@ -57,9 +58,16 @@ export class Inbox {
   // unless the message has been applied, or is refused: with OriginError, StaleError, LateError or GapError. If the
   // promise is rejected, also by effect, the caller rolls back; else it commits, and then acknowledges the message. A
   // rollback forgets the message's epoch, too. Over HTTP a superseded worker may send at that moment, so handler keeps
-  // the epoch.
+  // the epoch. A caller that puts the message aside calls noteEpoch.
   async handle(client: ClientBase, message: Message, effect: Effect): Promise<Outcome> {
     return this.#settle(client, await this.#enter(client, message), message, effect);
+  }
+
+  // noteEpoch notes the epoch of a message, unless it is a replay, and nothing else. It is for a program that puts a
+  // message of a broker aside that it could not apply: then a message of a superseded worker that comes next is refused.
+  // Call it in a transaction. It throws OriginError and MessageError.
+  async noteEpoch(client: ClientBase, message: Message): Promise<void> {
+    await this.#enter(client, message);
   }
 
   // acceptOrigin has handle accept messages of that origin from now on, and refuse those of the one before. It is for an
@@ -162,6 +170,10 @@ export class Inbox {
   // #enter locks the notes of the stream, refuses another origin, and notes a larger epoch.
   async #enter(client: ClientBase, message: Message): Promise<Notes> {
     validate(message);
+    if (this.#refuseGaps && message.stream !== "") {
+      const fix = 'leave the stream "" if all records of the process come in one order';
+      throw new Error(`refuseGaps is set, and the message has a stream, in which numbers are missing by nature: ${fix}`);
+    }
     await this.#open(client, message);
     return this.#lock(client, message);
   }
@@ -178,10 +190,11 @@ export class Inbox {
   // #lock returns the notes of a message's stream, with a larger epoch noted. It throws an OriginError if they belong to
   // another origin.
   async #lock(client: ClientBase, message: Message): Promise<Notes> {
-    const { process, stream, origin, epoch, sequence, replay } = message;
-    const last = replay ? maxSequence : sequence - 1n; // a replay lowers nothing
-    const { rows } = await client.query(this.#within(lockSQL), [this.receiver, process, noted(stream), origin, epoch, last]);
-    const notes = { origin: rows[0].origin, epoch: BigInt(rows[0].epoch), sequence: BigInt(rows[0].sequence) };
+    const { process, stream, origin, sequence, replay } = message;
+    const epoch = replay ? 0n : message.epoch; // a replay begins no epoch
+    const { rows } = await client.query(this.#within(lockSQL), [this.receiver, process, noted(stream), origin, epoch, sequence - 1n]);
+    const { epoch: largest, sequence: last, transaction } = rows[0];
+    const notes = { origin: rows[0].origin, epoch: BigInt(largest), sequence: BigInt(last), transaction };
     if (notes.origin !== origin) {
       const why = `has origin ${JSON.stringify(origin)}, and the records before have ${JSON.stringify(notes.origin)}: two senders use one name`;
       throw new OriginError(`${of(message)} ${why}. If this one has replaced the other, accept its origin (acceptOrigin)`, notes.origin);
@@ -209,7 +222,7 @@ export class Inbox {
     await this.#advance(client, message); // before the effect, which may take a role without rights to the tables
     await effect(client, message);
     // This fails where the effect has caught an error of a statement: a COMMIT would not.
-    const { rowCount } = await client.query(openSQL);
+    const { rowCount } = await client.query(openSQL, [before.transaction]);
     if (rowCount === 0) {
       throw new Error("the effect ended the transaction: leave COMMIT and ROLLBACK to the inbox");
     }

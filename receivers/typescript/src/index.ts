@@ -9,6 +9,7 @@ export {
   RequestError,
   SignatureError,
   StaleError,
+  VersionError,
 } from "./errors.js";
 export { Inbox, type Effect, type InboxConfig, type Outcome } from "./inbox.js";
 export { messageFromHeaders, messageFromRequest, type Message } from "./message.js";

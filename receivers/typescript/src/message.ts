@@ -1,4 +1,4 @@
-import { MessageError } from "./errors.js";
+import { MessageError, VersionError, version } from "./errors.js";
 import { parseSecret, requireSigned, requireTimely, single, unsigned, type Headers, type Secret } from "./signature.js";
 
 // Message is a record as a sink sends it. Sequence and epoch count from 1.
@@ -27,7 +27,7 @@ const max = 2n ** 63n - 1n;
 
 // messageFromRequest checks a request of the webhook sink, and returns the record in it. Give it headersDistinct of a
 // request of node:http: only that shows a header that came twice. now is the receiver's clock, in seconds since 1970. It
-// throws SignatureError and MessageError, and Error for a secret that is none.
+// throws SignatureError, MessageError and VersionError, and Error for a secret that is none.
 export function messageFromRequest(headers: Headers, body: Buffer, secret: Secret, now = Date.now() / 1000): Message {
   const keys = parseSecret(secret);
   const found = single(headers);
@@ -40,8 +40,9 @@ export function messageFromRequest(headers: Headers, body: Buffer, secret: Secre
 
 // messageFromHeaders reads headers, properties or attributes: get returns the text of one, "" if it is absent. stream is
 // that of the message: with Kafka the topic and the partition, and "" where all records have one order. It throws
-// MessageError.
+// MessageError and VersionError.
 export function messageFromHeaders(stream: string, get: (name: string) => string, body: Buffer): Message {
+  requireVersion(get("ordered-version"));
   const message = {
     process: get("ordered-process"),
     origin: get("ordered-origin"),
@@ -58,6 +59,16 @@ export function messageFromHeaders(stream: string, get: (name: string) => string
   };
   validate(message);
   return message;
+}
+
+// requireVersion comes first: in another version, names may be missing or mean something else.
+function requireVersion(text: string): void {
+  if (text === "") {
+    throw new MessageError("it lacks ordered-version");
+  }
+  if (text !== version) {
+    throw new VersionError(text);
+  }
 }
 
 // validate throws a MessageError for a message that an inbox cannot note.

@@ -16,6 +16,7 @@ import {
   PoisonError,
   StaleError,
   unsigned,
+  VersionError,
   type Effect,
   type HandlerConfig,
   type Message,
@@ -84,7 +85,7 @@ async function check(vector: any): Promise<void> {
   };
   const answer = await post(box, config, apply, vector.headers, body);
   assert.equal(answer.status, vector.status, answer.text);
-  for (const name of ["ordered-origin", "ordered-epoch", "ordered-sequence"]) {
+  for (const name of ["ordered-version", "ordered-origin", "ordered-epoch", "ordered-sequence"]) {
     assert.equal(answer.headers[name], vector.answer_headers[name]);
   }
   assert.equal((await effects()).length, vector.applied ? 1 : 0);
@@ -131,13 +132,29 @@ test("applies each record once", async () => {
     [message(10n, 3n, "a"), "duplicate"], // a seek back
     [message(3n, 3n, "d", { replay: true }), "applied"], // a dead letter is replayed
     [message(3n, 1n, "d"), "duplicate"], // a broker was set back
+    [message(4n, 4n, "x", { replay: true }), "applied"], // it was asked for, from a new worker: that epoch begins with y
+    [message(9n, 4n, "y"), "applied"], // its number is of a row that was deleted
+    [message(10n, 4n, "a"), "duplicate"],
   ] as const) {
     assert.equal(await handle(one), want);
   }
-  await assert.rejects(handle(message(11n, 2n, "e")), (error) => error instanceof StaleError && error.seen === 3n);
-  await assert.rejects(handle(message(4n, 3n, "e")), (error) => error instanceof LateError && error.last === 10n);
-  await assert.rejects(handle(message(11n, 3n, "e", { origin: "other" })), (error) => error instanceof OriginError && error.noted === "o");
-  assert.deepEqual(await effects(), ["a", "c", "d"]);
+  await assert.rejects(handle(message(11n, 3n, "e")), (error) => error instanceof StaleError && error.seen === 4n);
+  await assert.rejects(handle(message(4n, 4n, "e")), (error) => error instanceof LateError && error.last === 10n);
+  await assert.rejects(handle(message(11n, 4n, "e", { origin: "other" })), (error) => error instanceof OriginError && error.noted === "o");
+  assert.deepEqual(await effects(), ["a", "c", "d", "x", "y"]);
+});
+
+test("notes the epoch of a message that is put aside", async () => {
+  await handle(message(1n, 1n, "a"));
+  await accept((client) => new Inbox("c").noteEpoch(client, message(2n, 2n, "poison")));
+  await assert.rejects(handle(message(2n, 1n, "b")), StaleError);
+  assert.deepEqual(await noted("p"), { origin: "o", epoch: 2, sequence: 1, dedup_keys: ["a"] });
+});
+
+test("refuses no gaps in streams", async () => {
+  const strict = new Inbox("c", { refuseGaps: true });
+  await assert.rejects(handle(message(1n, 1n, "a", { stream: "1" }), strict), /numbers are missing by nature/);
+  assert.equal((await noted("p")).epoch, 0);
 });
 
 test("keeps numbers of 63 bits whole", async () => {
@@ -176,6 +193,16 @@ test("an effect that ends the transaction is not applied", async () => {
   const ends: Effect = async (client) => void (await client.query("ROLLBACK"));
   await assert.rejects(handle(message(1n, 1n, "a"), new Inbox("c"), ends), /the effect ended the transaction/);
   assert.equal(await handle(message(1n, 1n, "a")), "applied");
+});
+
+test("an effect that begins another transaction is not applied", async () => {
+  const begins: Effect = async (client, one) => {
+    await client.query("COMMIT");
+    await client.query("BEGIN");
+    await effect(client, one);
+  };
+  await assert.rejects(handle(message(1n, 1n, "a"), new Inbox("c"), begins), /the effect ended the transaction/);
+  assert.deepEqual(await effects(), []);
 });
 
 test("streams have epochs and sequences of their own and one origin", async () => {
@@ -251,7 +278,7 @@ test("prune forgets old keys a little at a time", async () => {
 });
 
 const headers = {
-  "ordered-process": "caf%C3%A9", "ordered-origin": "o", "ordered-sequence": "2", "ordered-epoch": "2", "ordered-dedup-key": "b",
+  "ordered-version": "1", "ordered-process": "caf%C3%A9", "ordered-origin": "o", "ordered-sequence": "2", "ordered-epoch": "2", "ordered-dedup-key": "b",
 };
 
 // answer posts a record to a handler that checks no signature.
@@ -367,6 +394,12 @@ test("names secrets that are none and quotes nothing of them", () => {
 test("a message of a broker has its stream", () => {
   const get = (name: string) => (headers as Record<string, string>)[name] ?? "";
   assert.equal(messageFromHeaders("orders/1", get, Buffer.from("{}")).stream, "orders/1");
+});
+
+test("refuses another version of the contract", () => {
+  const of = (change: Record<string, string>) => () => messageFromHeaders("", (name) => ({ ...headers, ...change })[name] ?? "", Buffer.alloc(0));
+  assert.throws(of({ "ordered-version": "2" }), (error) => error instanceof VersionError && /version "2"/.test(error.message));
+  assert.throws(of({ "ordered-version": "" }), /it lacks ordered-version/);
 });
 
 test("shows that a payload is not whole", () => {

@@ -4,7 +4,7 @@ docs/wire.md of ordered-dispatcher is the specification. An Inbox applies messag
 Inbox.wsgi is an application that answers the webhook sink; message_from_request checks a request of any framework.
 """
 
-from .errors import GapError, InboxError, LateError, MessageError, OriginError, PoisonError, RequestError, SignatureError, StaleError
+from .errors import GapError, InboxError, LateError, MessageError, OriginError, PoisonError, RequestError, SignatureError, StaleError, VersionError
 from .inbox import Effect, Inbox, Outcome
 from .message import Message, message_from_headers, message_from_request
 from .signature import UNSIGNED
@@ -24,6 +24,7 @@ __all__ = [
     "RequestError",
     "SignatureError",
     "StaleError",
+    "VersionError",
     "message_from_headers",
     "message_from_request",
 ]

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from urllib.parse import quote
 
+VERSION = "1"  # of the contract, that this package knows
+
 # What the webhook sink leaves as it is: printable ASCII, except the space, the quotation mark and the percent sign.
 _PLAIN = "".join(chr(c) for c in range(0x21, 0x7F) if chr(c) not in '"%')
 
@@ -30,6 +32,16 @@ class MessageError(InboxError):
     """A header is missing, wrong, or there twice."""
 
     status = "400 Bad Request"
+
+
+class VersionError(InboxError):
+    """The message follows another version of the contract than this package knows. The record is not at fault."""
+
+    status = "409 Conflict"
+
+    @property
+    def headers(self) -> list[tuple[str, str]]:
+        return [("Ordered-Version", VERSION)]
 
 
 class RequestError(InboxError):

@@ -22,7 +22,6 @@ from .wsgi import Application
 Effect = Callable[[psycopg.Connection, Message], object]
 
 _MAX_NOTED = 500  # bytes of a text in an index
-_MAX_SEQUENCE = 2**63 - 1
 
 
 class Outcome(enum.Enum):
@@ -39,6 +38,7 @@ class _Notes:
     origin: str
     epoch: int
     sequence: int
+    transaction: int  # in which this was read, and the stream locked
 
 
 class Inbox:
@@ -47,7 +47,8 @@ class Inbox:
     receiver names who applies records: two receivers in one database each apply every record. schema has the two
     tables. With refuse_gaps, handle raises a GapError where a number is missing; not every gap is a loss, see
     docs/wire.md. It is for receivers that get all records of a process in one stream, and whose program calls
-    accept_gap when an operator says so. The first message of a process may have any number.
+    accept_gap when an operator says so. The first message of a process may have any number. A message with a stream
+    raises ValueError: a stream has only some of the numbers.
     """
 
     def __init__(self, receiver: str, *, schema: str = "public", refuse_gaps: bool = False) -> None:
@@ -68,9 +69,17 @@ class Inbox:
         Calls effect(conn, message) unless the message has been applied, or is refused: with OriginError, StaleError,
         LateError or GapError. After an exception, also one of effect, the caller rolls back; else it commits, and then
         acknowledges the message. A rollback forgets the message's epoch, too. Over HTTP a superseded worker may send at
-        that moment, so wsgi keeps the epoch.
+        that moment, so wsgi keeps the epoch. A caller that puts the message aside calls note_epoch.
         """
         return self._settle(conn, self._enter(conn, message), message, effect)
+
+    def note_epoch(self, conn: psycopg.Connection, message: Message) -> None:
+        """Note the epoch of a message, unless it is a replay, and nothing else. The caller commits.
+
+        It is for a program that puts a message of a broker aside that it could not apply: then a message of a superseded
+        worker that comes next is refused. Raises OriginError.
+        """
+        self._enter(conn, message)
 
     def accept_origin(self, conn: psycopg.Connection, process: str, origin: str) -> None:
         """Have handle accept messages of that origin from now on, and refuse those of the one before.
@@ -166,8 +175,13 @@ class Inbox:
     def _enter(self, conn: psycopg.Connection, message: Message) -> _Notes:
         """Lock the notes of the stream, refuse another origin, and note a larger epoch."""
         _require_transaction(conn)
+        if self.refuse_gaps and message.stream:
+            raise ValueError(
+                "refuse_gaps is set, and the message has a stream, in which numbers are missing by nature: "
+                'leave the stream "" if all records of the process come in one order'
+            )
         self._open(conn, message)
-        return self._lock(conn, message, message.epoch)
+        return self._lock(conn, message, 0 if message.replay else message.epoch)  # a replay begins no epoch
 
     def _open(self, conn: psycopg.Connection, message: Message) -> None:
         """Compare the origin of the first message of a stream with the origin of the process.
@@ -182,7 +196,7 @@ class Inbox:
         """Return the notes of a message's stream, with a larger epoch noted. Raise OriginError if they are another's."""
         values = {
             "receiver": self.receiver, "process": message.process, "stream": _noted(message.stream), "origin": message.origin, "epoch": epoch,
-            "last": _MAX_SEQUENCE if message.replay else message.sequence - 1,
+            "last": message.sequence - 1,
         }  # fmt: skip
         with conn.cursor(row_factory=tuple_row) as cursor:
             notes = _Notes(*cursor.execute(self._within(statements.LOCK), values).fetchone())
@@ -205,7 +219,7 @@ class Inbox:
         self._advance(conn, message)  # before the effect, which may take a role without rights to the tables
         effect(conn, message)
         # This fails where the effect has caught an error of a statement: a COMMIT would not.
-        if not self._change(conn, statements.OPEN):
+        if not self._change(conn, statements.OPEN, transaction=before.transaction):
             raise RuntimeError("the effect ended the transaction: leave COMMIT and ROLLBACK to the inbox")
         return Outcome.APPLIED
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from urllib.parse import unquote_to_bytes
 
 from . import signature
-from .errors import MessageError
+from .errors import VERSION, MessageError, VersionError
 from .signature import Headers, Unsigned
 
 _NUMBER = re.compile(r"[0-9]{1,19}")
@@ -59,7 +59,7 @@ def message_from_request(
     the sink: a list, or a text with spaces between; or UNSIGNED. now is the clock, in seconds since 1970; the default
     is the present.
 
-    Raises SignatureError and MessageError, and ValueError for secrets that are none.
+    Raises SignatureError, MessageError and VersionError, and ValueError for secrets that are none.
     """
     found = signature.single(headers)
     keys = signature.parse_secret(secrets if secrets is None or isinstance(secrets, (str, Unsigned)) else " ".join(secrets))
@@ -69,29 +69,50 @@ def message_from_request(
     return message_from_headers("", {name: _unescape(value) for name, value in found.items()}, body)
 
 
-def message_from_headers(stream: str, headers: Mapping[str, str], body: bytes = b"") -> Message:
-    """Return the record in headers, properties or attributes, whose names are in lower case. Raises MessageError.
+def message_from_headers(stream: str, headers: Mapping[str, object], body: bytes = b"") -> Message:
+    """Return the record in headers, properties or attributes, whose names are in lower case.
 
     stream is that of the message: with Kafka the topic and the partition, and "" where all records have one order.
+    Values may be text, the integers of AMQP, or the bytes of Kafka. Raises MessageError and VersionError.
     """
+
+    def get(name: str) -> str:
+        return _text(headers.get(name))
+
+    _require_version(get("ordered-version"))
     return Message(
-        process=headers.get("ordered-process", ""),
-        origin=headers.get("ordered-origin", ""),
-        sequence=_number(headers, "ordered-sequence"),
-        epoch=_number(headers, "ordered-epoch"),
-        dedup_key=headers.get("ordered-dedup-key", ""),
-        replay=headers.get("ordered-replay") == "true",
+        process=get("ordered-process"),
+        origin=get("ordered-origin"),
+        sequence=_number("ordered-sequence", get("ordered-sequence")),
+        epoch=_number("ordered-epoch", get("ordered-epoch")),
+        dedup_key=get("ordered-dedup-key"),
+        replay=get("ordered-replay") == "true",
         stream=stream,
-        type=headers.get("ordered-type", ""),
-        key=headers.get("ordered-key", ""),
-        claim_check=headers.get("ordered-claim-check") == "true",
-        content_encoding=headers.get("ordered-content-encoding", ""),
+        type=get("ordered-type"),
+        key=get("ordered-key"),
+        claim_check=get("ordered-claim-check") == "true",
+        content_encoding=get("ordered-content-encoding"),
         body=body,
     )
 
 
-def _number(headers: Mapping[str, str], name: str) -> int:
-    text = headers.get(name, "")
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
+
+
+def _require_version(text: str) -> None:
+    """Refuse another version before the rest is read: there, names may be missing or mean something else."""
+    if not text:
+        raise MessageError("the request is no record: it lacks ordered-version")
+    if text != VERSION:
+        raise VersionError(
+            f"the record follows version {text[:50]!r} of the contract, and this receiver knows version {VERSION}: upgrade the one that is older"
+        )
+
+
+def _number(name: str, text: str) -> int:
     if not _NUMBER.fullmatch(text):
         raise MessageError(f"the request is no record: {name} is {text!r}, which is no number")
     return int(text)

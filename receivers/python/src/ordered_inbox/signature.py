@@ -78,7 +78,7 @@ def require_signed(headers: Mapping[str, str], body: bytes, keys: Iterable[bytes
     """Raise SignatureError unless one of the signatures is by one of the keys."""
     lines = _lines(headers, body)
     wants = [b"v1," + base64.b64encode(hmac.new(key, lines, hashlib.sha256).digest()) for key in keys]
-    given = [_bytes(one) for one in headers.get("ordered-signature", "").split()]
+    given = [_bytes(one) for one in headers.get("ordered-signature", "").split(" ")]
     if not any(hmac.compare_digest(one, want) for one in given for want in wants):
         raise _wrong()
 

@@ -7,13 +7,14 @@ WHERE receiver = %(receiver)s AND process = %(process)s AND stream = %(stream)s"
 
 # LOCK locks the row of a stream, or makes it. A call that waited for the lock sees the newest version. It notes a larger
 # epoch, unless the origin is another one. Such an epoch begins with this message, so the record before it is the last one.
+# It returns the number of the transaction, too: an effect may end it, and begin another one.
 LOCK = """/* inbox.lock */
 INSERT INTO {schema}.inbox_process AS p (receiver, process, stream, origin, epoch, sequence)
 VALUES (%(receiver)s, %(process)s, %(stream)s, %(origin)s, %(epoch)s, 0)
 ON CONFLICT (receiver, process, stream) DO UPDATE SET
     epoch = CASE WHEN p.origin = excluded.origin THEN greatest(p.epoch, excluded.epoch) ELSE p.epoch END,
     sequence = CASE WHEN p.origin = excluded.origin AND excluded.epoch > p.epoch THEN least(p.sequence, %(last)s) ELSE p.sequence END
-RETURNING origin, epoch, sequence"""
+RETURNING origin, epoch, sequence, pg_catalog.txid_current()"""
 
 NOTE = """/* inbox.note */
 INSERT INTO {schema}.inbox (receiver, process, dedup_key)
@@ -28,7 +29,7 @@ WHERE receiver = %(receiver)s AND process = %(process)s AND stream = %(stream)s"
 # OPEN fails in a transaction that PostgreSQL would roll back, and finds nothing in another one than that of the notes.
 OPEN = """/* inbox.open */
 SELECT 1
-WHERE pg_catalog.txid_current_if_assigned() IS NOT NULL"""
+WHERE pg_catalog.txid_current_if_assigned() = %(transaction)s"""
 
 # ADOPT locks the process's own row, so that no stream begins meanwhile.
 ADOPT = """/* inbox.adopt */

@@ -84,6 +84,8 @@ def _body(environ: dict) -> bytes:
     if environ.get("wsgi.input_terminated"):  # the server ends the input where the body ends, also of a chunked one
         body = _received(source.read, MAX_BYTES + 1)
         length = len(body)
+    elif "HTTP_TRANSFER_ENCODING" in environ:  # the server would give a body without a length as an empty one
+        raise RequestError("the server reads no body with a Transfer-Encoding", "501 Not Implemented")
     else:
         text = environ.get("CONTENT_LENGTH") or "0"
         if not (text.isascii() and text.isdigit()):

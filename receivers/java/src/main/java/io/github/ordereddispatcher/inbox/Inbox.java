@@ -33,8 +33,8 @@ public final class Inbox {
         DUPLICATE
     }
 
-    /** What is known of a process in a stream. */
-    private record Notes(String origin, long epoch, long sequence) {}
+    /** What is known of a process in a stream, and the transaction in which this was read and the stream locked. */
+    private record Notes(String origin, long epoch, long sequence, long transaction) {}
 
     private static final int MAX_NOTED = 500; // bytes of a text in an index
 
@@ -52,7 +52,8 @@ public final class Inbox {
      * @param schema has the two tables
      * @param refuseGaps has handle throw a Gap where a number is missing. Not every gap is a loss: see docs/wire.md of
      *     ordered-dispatcher. It is for receivers that get all records of a process in one stream, and whose program
-     *     calls acceptGap when an operator says so. The first message of a process may have any number.
+     *     calls acceptGap when an operator says so. The first message of a process may have any number. A message with a
+     *     stream is an error then: a stream has only some of the numbers.
      */
     public Inbox(String receiver, String schema, boolean refuseGaps) {
         if (receiver.isEmpty()) {
@@ -76,7 +77,8 @@ public final class Inbox {
      * Applies a message in the transaction that is open on a connection, which has to be READ COMMITTED. Calls effect
      * unless the message has been applied, or is refused. After an exception, also one of effect, the caller rolls back;
      * else it commits, and then acknowledges the message. A rollback forgets the message's epoch, too. Over HTTP a
-     * superseded worker may send at that moment, so handler keeps the epoch.
+     * superseded worker may send at that moment, so handler keeps the epoch. A caller that puts the message aside calls
+     * noteEpoch.
      *
      * @throws InboxException.Origin
      * @throws InboxException.Stale
@@ -87,6 +89,18 @@ public final class Inbox {
      */
     public Outcome handle(Connection connection, Message message, Effect effect) throws Exception {
         return settle(connection, enter(connection, message), message, effect);
+    }
+
+    /**
+     * Notes the epoch of a message, unless it is a replay, and nothing else. It is for a program that puts a message of a
+     * broker aside that it could not apply: then a message of a superseded worker that comes next is refused. The caller
+     * commits.
+     *
+     * @throws InboxException.Origin
+     * @throws InboxException.NoMessage
+     */
+    public void noteEpoch(Connection connection, Message message) throws SQLException, InboxException {
+        enter(connection, message);
     }
 
     /**
@@ -230,8 +244,12 @@ public final class Inbox {
     private Notes enter(Connection connection, Message message) throws SQLException, InboxException {
         requireTransaction(connection);
         message.validate();
+        if (refuseGaps && !message.stream().isEmpty()) {
+            throw new IllegalStateException("refuseGaps is set, and the message has a stream, in which numbers are missing by nature: "
+                    + "leave the stream \"\" if all records of the process come in one order");
+        }
         open(connection, message);
-        return lock(connection, message, message.stream(), message.epoch());
+        return lock(connection, message, message.stream(), message.replay() ? 0 : message.epoch()); // a replay begins no epoch
     }
 
     /**
@@ -257,11 +275,11 @@ public final class Inbox {
 
     /** Returns the notes of a stream, with a larger epoch noted. */
     private Notes lock(Connection connection, Message message, String stream, long epoch) throws SQLException, InboxException {
-        long last = message.replay() ? Long.MAX_VALUE : message.sequence() - 1; // a replay lowers nothing
+        long last = message.sequence() - 1;
         try (PreparedStatement lock = prepare(connection, Statements.LOCK, receiver, message.process(), noted(stream), message.origin(), epoch, last);
                 ResultSet row = lock.executeQuery()) {
             row.next();
-            Notes notes = new Notes(row.getString("origin"), row.getLong("epoch"), row.getLong("sequence"));
+            Notes notes = new Notes(row.getString("origin"), row.getLong("epoch"), row.getLong("sequence"), row.getLong("transaction"));
             if (!notes.origin.equals(message.origin())) {
                 throw new InboxException.Origin(message, notes.origin);
             }
@@ -286,7 +304,7 @@ public final class Inbox {
         advance(connection, message); // before the effect, which may take a role without rights to the tables
         effect.apply(connection, message);
         // This fails where the effect has caught an error of a statement.
-        try (PreparedStatement statement = prepare(connection, Statements.OPEN); ResultSet open = statement.executeQuery()) {
+        try (PreparedStatement statement = prepare(connection, Statements.OPEN, before.transaction); ResultSet open = statement.executeQuery()) {
             if (!open.next()) {
                 throw new IllegalStateException("the effect ended the transaction: leave COMMIT and ROLLBACK to the inbox");
             }

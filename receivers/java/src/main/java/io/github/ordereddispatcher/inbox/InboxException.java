@@ -47,6 +47,27 @@ public abstract sealed class InboxException extends Exception {
         }
     }
 
+    /** The message follows another version of the contract than this package knows. The record is not at fault. */
+    public static final class OtherVersion extends InboxException {
+        private static final long serialVersionUID = 1;
+        static final String KNOWN = "1";
+
+        OtherVersion(String version) {
+            super("the record follows version \"" + version.substring(0, Math.min(version.length(), 50))
+                    + "\" of the contract, and this receiver knows version " + KNOWN + ": upgrade the one that is older");
+        }
+
+        @Override
+        public int status() {
+            return 409;
+        }
+
+        @Override
+        public Map<String, String> headers() {
+            return Map.of("Ordered-Version", KNOWN);
+        }
+    }
+
     /** The method is not POST, or the body is too large or did not come in whole. It says nothing about the record. */
     public static final class NoRequest extends InboxException {
         private static final long serialVersionUID = 1;

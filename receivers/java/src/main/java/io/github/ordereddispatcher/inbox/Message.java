@@ -37,6 +37,7 @@ public record Message(String process, String origin, long sequence, long epoch, 
      * @param now the receiver's clock
      * @throws InboxException.BadSignature
      * @throws InboxException.NoMessage
+     * @throws InboxException.OtherVersion
      * @throws IllegalArgumentException for a secret that is none
      */
     public static Message fromRequest(Map<String, List<String>> headers, byte[] body, String secret, Instant now) throws InboxException {
@@ -58,9 +59,11 @@ public record Message(String process, String origin, long sequence, long epoch, 
      *
      * @param header returns the text of one; null or "" if it is absent
      * @throws InboxException.NoMessage
+     * @throws InboxException.OtherVersion
      */
     public static Message fromHeaders(UnaryOperator<String> header, String stream, byte[] body) throws InboxException {
         UnaryOperator<String> get = name -> text(header.apply(name));
+        requireVersion(get.apply("ordered-version"));
         Message message = new Message(get.apply("ordered-process"), get.apply("ordered-origin"), number(get, "ordered-sequence"),
                 number(get, "ordered-epoch"), get.apply("ordered-dedup-key"), get.apply("ordered-replay").equals("true"), stream,
                 get.apply("ordered-type"), get.apply("ordered-key"), get.apply("ordered-claim-check").equals("true"),
@@ -84,6 +87,16 @@ public record Message(String process, String origin, long sequence, long epoch, 
     /** What errors call the record. */
     String name() {
         return "record \"" + dedupKey + "\" of process \"" + process + "\"";
+    }
+
+    /** Comes first: in another version, names may be missing or mean something else. */
+    private static void requireVersion(String version) throws InboxException {
+        if (version.isEmpty()) {
+            throw new InboxException.NoMessage("it lacks ordered-version");
+        }
+        if (!version.equals(InboxException.OtherVersion.KNOWN)) {
+            throw new InboxException.OtherVersion(version);
+        }
     }
 
     private static long number(UnaryOperator<String> get, String name) throws InboxException {

@@ -10,7 +10,7 @@ final class Statements {
 
     // Locks the row of a stream, or makes it. A call that waited for the lock sees the newest version. It notes a larger
     // epoch, unless the origin is another one. Such an epoch begins with this message, so the record before it is the
-    // last one.
+    // last one. It returns the number of the transaction, too: an effect may end it, and begin another one.
     static final String LOCK = """
             /* inbox.lock */
             INSERT INTO {schema}.inbox_process AS p (receiver, process, stream, origin, epoch, sequence)
@@ -18,7 +18,7 @@ final class Statements {
             ON CONFLICT (receiver, process, stream) DO UPDATE SET
                 epoch = CASE WHEN p.origin = excluded.origin THEN greatest(p.epoch, excluded.epoch) ELSE p.epoch END,
                 sequence = CASE WHEN p.origin = excluded.origin AND excluded.epoch > p.epoch THEN least(p.sequence, ?) ELSE p.sequence END
-            RETURNING origin, epoch, sequence""";
+            RETURNING origin, epoch, sequence, pg_catalog.txid_current() AS transaction""";
 
     static final String NOTE = """
             /* inbox.note */
@@ -36,7 +36,7 @@ final class Statements {
     static final String OPEN = """
             /* inbox.open */
             SELECT 1
-            WHERE pg_catalog.txid_current_if_assigned() IS NOT NULL""";
+            WHERE pg_catalog.txid_current_if_assigned() = ?""";
 
     // Locks the process's own row, so that no stream begins meanwhile.
     static final String ADOPT = """

@@ -5,6 +5,7 @@ import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.sql.Connection;
 import java.sql.SQLException;
+import java.util.concurrent.Executors;
 import org.postgresql.ds.PGSimpleDataSource;
 
 class Bookings {
@@ -15,7 +16,9 @@ class Bookings {
         try (Connection connection = database.getConnection()) {
             connection.createStatement().execute(box.sql());
         }
+        System.setProperty("sun.net.httpserver.maxReqTime", "30"); // seconds, until a request has come
         HttpServer server = HttpServer.create(new InetSocketAddress("127.0.0.1", Integer.parseInt(System.getenv("PORT"))), 0);
+        server.setExecutor(Executors.newCachedThreadPool()); // a slow client has a thread of its own
         server.createContext("/", box.handler(database, System.getenv("SECRET"), Bookings::book));
         server.start();
     }

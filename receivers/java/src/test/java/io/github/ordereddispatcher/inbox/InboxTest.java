@@ -31,7 +31,7 @@ import org.junit.jupiter.api.Test;
 /** What the vectors do not show. */
 class InboxTest {
     private static final Map<String, String> HEADERS = Map.of(
-            "ordered-process", "caf%C3%A9", "ordered-origin", "o", "ordered-sequence", "2", "ordered-epoch", "2", "ordered-dedup-key", "b");
+            "ordered-version", "1", "ordered-process", "caf%C3%A9", "ordered-origin", "o", "ordered-sequence", "2", "ordered-epoch", "2", "ordered-dedup-key", "b");
 
     private final Inbox box = new Inbox("c");
 
@@ -70,11 +70,35 @@ class InboxTest {
         Message replay = new Message("p", "o", 3, 3, "d", true, "", "", "", false, "", new byte[0]);
         assertEquals(Inbox.Outcome.APPLIED, handle(replay), "a dead letter is replayed");
         assertEquals(Inbox.Outcome.DUPLICATE, handle(message(3, 1, "d")), "a broker was set back");
-        assertEquals(3, assertThrows(InboxException.Stale.class, () -> handle(message(11, 2, "e"))).seen());
-        assertEquals(10, assertThrows(InboxException.Late.class, () -> handle(message(4, 3, "e"))).last());
-        Message other = message("p", "other", 11, 3, "e", "");
+        replay = new Message("p", "o", 4, 4, "x", true, "", "", "", false, "", new byte[0]);
+        assertEquals(Inbox.Outcome.APPLIED, handle(replay), "it was asked for, from a new worker: that epoch begins with y");
+        assertEquals(Inbox.Outcome.APPLIED, handle(message(9, 4, "y")), "its number is of a row that was deleted");
+        assertEquals(Inbox.Outcome.DUPLICATE, handle(message(10, 4, "a")));
+        assertEquals(4, assertThrows(InboxException.Stale.class, () -> handle(message(11, 3, "e"))).seen());
+        assertEquals(10, assertThrows(InboxException.Late.class, () -> handle(message(4, 4, "e"))).last());
+        Message other = message("p", "other", 11, 4, "e", "");
         assertEquals("o", assertThrows(InboxException.Origin.class, () -> handle(other)).noted());
-        assertEquals(List.of("a", "c", "d"), Fixture.effects());
+        assertEquals(List.of("a", "c", "d", "x", "y"), Fixture.effects());
+    }
+
+    @Test
+    void notesTheEpochOfAMessageThatIsPutAside() throws Exception {
+        handle(message(1, 1, "a"));
+        try (Connection connection = Fixture.DATABASE.getConnection()) {
+            connection.setAutoCommit(false);
+            box.noteEpoch(connection, message(2, 2, "poison"));
+            connection.commit();
+        }
+        assertThrows(InboxException.Stale.class, () -> handle(message(2, 1, "b")));
+        assertEquals(new Fixture.Notes("o", 2, 1, List.of("a")), Fixture.noted("p"));
+    }
+
+    @Test
+    void refusesNoGapsInStreams() throws Exception {
+        Inbox strict = new Inbox("c", "public", true);
+        var e = assertThrows(IllegalStateException.class, () -> handle(strict, message("p", "o", 1, 1, "a", "1"), Fixture::effect));
+        assertTrue(e.getMessage().contains("numbers are missing by nature"), e.getMessage());
+        assertEquals(0, Fixture.noted("p").epoch());
     }
 
     @Test
@@ -92,6 +116,16 @@ class InboxTest {
         Inbox.Effect ends = (connection, message) -> execute(connection, "ROLLBACK");
         assertThrows(IllegalStateException.class, () -> handle(box, message(1, 1, "a"), ends));
         assertEquals(Inbox.Outcome.APPLIED, handle(message(1, 1, "a")));
+    }
+
+    @Test
+    void anEffectThatBeginsAnotherTransactionIsNotApplied() throws Exception {
+        Inbox.Effect begins = (connection, message) -> {
+            execute(connection, "COMMIT");
+            Fixture.effect(connection, message); // in a transaction that the driver has begun
+        };
+        assertThrows(IllegalStateException.class, () -> handle(box, message(1, 1, "a"), begins));
+        assertEquals(List.of(), Fixture.effects());
     }
 
     private static void execute(Connection connection, String sql) throws SQLException {
@@ -389,6 +423,16 @@ class InboxTest {
             server.stop(0);
         }
         assertEquals(List.of(), Fixture.effects());
+    }
+
+    @Test
+    void refusesAnotherVersionOfTheContract() {
+        Map<String, String> headers = new HashMap<>(HEADERS);
+        headers.put("ordered-version", "2");
+        var e = assertThrows(InboxException.OtherVersion.class, () -> Message.fromHeaders(headers::get, "", new byte[0]));
+        assertTrue(e.getMessage().contains("version \"2\" of the contract"), e.getMessage());
+        headers.remove("ordered-version");
+        assertThrows(InboxException.NoMessage.class, () -> Message.fromHeaders(headers::get, "", new byte[0]));
     }
 
     @Test

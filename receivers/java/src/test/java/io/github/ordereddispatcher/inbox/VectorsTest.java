@@ -20,7 +20,7 @@ import org.junit.jupiter.api.TestFactory;
 
 /** Answers as docs/wire-vectors.json says. */
 class VectorsTest {
-    record Vector(String name, List<String> secrets, long now, boolean refuse_gaps, String process, Fixture.Notes before,
+    record Vector(String name, List<String> secrets, double now, boolean refuse_gaps, String process, Fixture.Notes before,
             List<List<String>> headers, String body_base64, String effect, int status, Map<String, String> answer_headers, boolean applied,
             Fixture.Notes after) {}
 
@@ -46,10 +46,10 @@ class VectorsTest {
                 case "fails for good" -> throw new InboxException.Poison("no such account");
                 default -> assertEquals("applies", vector.effect);
             }
-        }).withClock(Clock.fixed(Instant.ofEpochSecond(vector.now), ZoneOffset.UTC));
+        }).withClock(Clock.fixed(Instant.ofEpochMilli((long) (vector.now * 1000)), ZoneOffset.UTC));
         var answer = Fixture.send(handler, "POST", vector.headers, body);
         assertEquals(vector.status, answer.statusCode(), answer.body());
-        for (String name : List.of("ordered-origin", "ordered-epoch", "ordered-sequence")) {
+        for (String name : List.of("ordered-version", "ordered-origin", "ordered-epoch", "ordered-sequence")) {
             assertEquals(vector.answer_headers.get(name), answer.headers().firstValue(name).orElse(null));
         }
         assertEquals(vector.applied ? 1 : 0, Fixture.effects().size());
