@@ -42,8 +42,8 @@ const clocksApart = time.Minute
 
 // Orphans calls each for the objects of a store that were put more than age ago and that no row refers to: those of
 // rolled back transactions, and of rows that were deleted. Name every column that may hold headers of such rows: those
-// of the outbox, of an archive, of the dispatcher's dead_letter. A table to which rows are moved or copied comes after
-// the one from which they come. This role needs SELECT on it.
+// of the outbox, of a partition that was detached, of an archive, of the dispatcher's dead_letter. A table to which rows
+// are moved or copied comes after the one from which they come. This role needs SELECT on it.
 //
 // age must be longer than any transaction that writes records. Orphans leaves out the objects of older transactions that
 // are still open, as far as the role may see them: pg_read_all_stats shows those of other roles. Prepared transactions

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgshape"
 )
 
 // DB begins transactions: a *pgxpool.Pool or a *pgx.Conn.
@@ -58,7 +59,7 @@ func (o *Outbox) Create(ctx context.Context, db DB) (made bool, err error) {
 		if _, err := tx.Exec(ctx, createLockSQL, pgx.QueryExecModeExec, name); err != nil {
 			return err
 		}
-		found, err := o.shape(ctx, tx)
+		found, err := pgshape.Of(ctx, tx, o.config.Table)
 		if err != nil || found != nil {
 			return errors.Join(err, o.differs(found))
 		}
@@ -79,39 +80,8 @@ func (o *Outbox) qualified() error {
 	return nil
 }
 
-// shape is what has the name of the outbox.
-type shape struct {
-	Kind    string   // r, p, v …
-	Columns []string // name and type
-}
-
-const shapeSQL = `/* outbox.shape */
-SELECT
-	c.relkind::text,
-	array(
-		SELECT a.attname || ' ' || format_type(a.atttypid, a.atttypmod)
-		FROM pg_attribute a
-		WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-		ORDER BY a.attnum
-		LIMIT 2000
-	)
-FROM pg_class c
-JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE n.nspname = $1 AND c.relname = $2`
-
-// shape returns nil if nothing has the name.
-func (o *Outbox) shape(ctx context.Context, tx pgx.Tx) (*shape, error) {
-	var found shape
-	err := tx.QueryRow(ctx, shapeSQL, pgx.QueryExecModeExec, o.config.Table[0], o.config.Table[1]).Scan(&found.Kind, &found.Columns)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, nil
-	}
-	return &found, err
-}
-
-// differs compares what has the name with what Add and the dispatcher need; nil if nothing has it. Further columns do
-// no harm.
-func (o *Outbox) differs(found *shape) error {
+// differs compares what has the name with what Add and the dispatcher need; nil if nothing has it.
+func (o *Outbox) differs(found *pgshape.Shape) error {
 	if found == nil {
 		return nil
 	}
@@ -127,14 +97,8 @@ func (o *Outbox) differs(found *shape) error {
 		}
 		return fmt.Errorf("%w: there is %s of that name, not %s: choose another name, or move it away", ErrOtherTable, what, kinds[kind])
 	}
-	var missing []string
-	for _, column := range []string{
-		"id bigint", "created_at timestamp with time zone", "aggregate_type text", "aggregate_id text", "key text", "type text", "payload " + o.payloadType(), "headers jsonb",
-	} {
-		if !slices.Contains(found.Columns, column) {
-			missing = append(missing, column)
-		}
-	}
+	missing := found.Lacks("id bigint", "created_at timestamp with time zone", "aggregate_type text", "aggregate_id text", "key text", "type text",
+		"payload "+o.payloadType(), "headers jsonb")
 	if len(missing) > 0 {
 		return fmt.Errorf("%w: there is a table of that name without %s: choose another name, or move it away", ErrOtherTable, strings.Join(missing, ", "))
 	}

@@ -6,7 +6,7 @@
 //     moved into another table or into files, or dropped with their partition.
 //   - Reader: a process that reads the table, a part of it or a table above it, in any state.
 //   - Pass: one run of a rule. It works in batches, each a small transaction, until a row must stay.
-//   - Hold: a process that needs a row which is older than Keep. Its Fix is what makes the row free.
+//   - Hold: a process that needs a row which is older than Keep. Its text has what makes the row free.
 //   - Pruned: how far rows are gone, in the table "pruned" beside the cursors. A seek to a place before that is
 //     refused (operator.PrunedError).
 //   - Shelf: where archive files go. Directory is one, and an object store another: see module stores/buckets.
@@ -49,8 +49,8 @@
 //   - A transaction that removes rows is a writer of the table, so the fence waits for it. It has at most Batch rows,
 //     waits at most 100 ms for a lock, and the pass then rests as long as the transaction took.
 //   - A row and its copy in an archive table change in one transaction. A file is on the disk before its rows are
-//     deleted. Its name has the positions of its first and last row. A file after pruned.through was left by a crash
-//     before the commit: the next pass removes it and writes those rows again.
+//     deleted. Its name has the positions of its first and last row, and a digest of its lines: no file is replaced by
+//     one with other rows. A file is removed only if another one has all of its rows.
 //   - A partition goes only if its range is over. Before it is detached, it is closed: under a lock that waits for all
 //     writers, a pass adds a constraint that keeps new rows out, and then asks whether a process needs a row. So no
 //     record is written to it that a worker would pass: docs/decisions/0060-retention.md has the proof. No one opens it

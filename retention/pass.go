@@ -76,10 +76,11 @@ type Hold struct {
 	State cursor.State
 	// Record is the row, without its content.
 	Record processor.Record
-	// Fix is what makes the row free.
-	Fix string
+	// fix is what makes the row free.
+	fix string
 }
 
+// String names the process and the row, and what makes the row free.
 func (h Hold) String() string {
 	state := string(h.State)
 	if state == "" {
@@ -89,7 +90,7 @@ func (h Hold) String() string {
 	if !h.Record.CreatedAt.IsZero() {
 		at = " of " + h.Record.CreatedAt.Format(time.RFC3339Nano)
 	}
-	return fmt.Sprintf("%s (%s) has not passed row %s%s: %s", visible.Line(h.Process), state, visible.Short(h.Record.ID), at, h.Fix)
+	return fmt.Sprintf("%s (%s) has not passed row %s%s: %s", visible.Line(h.Process), state, visible.Short(h.Record.ID), at, h.fix)
 }
 
 // maxFileBytes bounds the rows of one file, as the table stores them.
@@ -285,7 +286,7 @@ func (p *pass) holds(stop *table.Stop) (all []Hold) {
 	for _, process := range stop.By {
 		i := slices.IndexFunc(p.Readers, func(r Reader) bool { return r.Process == process })
 		state := p.states[process]
-		all = append(all, Hold{Process: process, State: state, Record: stop.Record, Fix: p.Readers[i].fix(state)})
+		all = append(all, Hold{Process: process, State: state, Record: stop.Record, fix: p.Readers[i].fix(state)})
 	}
 	return all
 }

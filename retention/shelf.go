@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -17,7 +20,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
-	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
@@ -98,11 +100,13 @@ func (d Directory) Remove(_ context.Context, name string) error {
 const (
 	suffix       = ".jsonl.gz"
 	maxNameBytes = 255 // of a file, in common file systems
+	digestBytes  = 8
 )
 
-// fileName names a file by its table, and by the positions of its first and last row. What is escaped has no comma.
-func fileName(table string, first, last cursor.Position) (string, error) {
-	name := beginning(table, first) + url.QueryEscape(string(last)) + suffix
+// fileName names a file by its table, by the positions of its first and last row, and by the digest of its lines: no
+// file is replaced by one with other lines. What is escaped has no comma.
+func fileName(table string, first, last cursor.Position, digest string) (string, error) {
+	name := beginning(table, first) + url.QueryEscape(string(last)) + "," + digest + suffix
 	if len(name) > maxNameBytes {
 		return "", fmt.Errorf("the ids of %s are too long for the name of a file: use mode archive", table)
 	}
@@ -112,6 +116,11 @@ func fileName(table string, first, last cursor.Position) (string, error) {
 // beginning is how the names of files begin that have the same first row.
 func beginning(table string, first cursor.Position) string {
 	return url.QueryEscape(table) + "," + url.QueryEscape(string(first)) + ","
+}
+
+// digestOf is the digest in the name of a file.
+func digestOf(name string) string {
+	return strings.TrimSuffix(name[strings.LastIndexByte(name, ',')+1:], suffix)
 }
 
 // file writes the rows of a stretch and then deletes them. It writes before it takes a lock that delivery would wait
@@ -142,39 +151,38 @@ func sameRows(written, deleted [][]byte) bool {
 	return slices.EqualFunc(written, deleted, bytes.Equal)
 }
 
-// write stores a file of JSON lines. Then it removes the file of an earlier attempt that crashed before its rows were
-// deleted: it begins with the same row, and no row of it is gone.
+// write stores a file of JSON lines. Then it removes those that have nothing but its first rows: an earlier attempt
+// whose rows were not deleted has left them, before more rows became old. A file with another row stays, since it may
+// be the only place of that row.
 func (p *pass) write(ctx context.Context, s table.Stretch, rows [][]byte) error {
-	name, err := fileName(p.pruning.Table(), s.First, s.Last)
+	content, digests, err := archived(rows)
 	if err != nil {
 		return err
 	}
-	content, err := compressed(rows)
+	name, err := fileName(p.pruning.Table(), s.First, s.Last, digests[len(rows)-1])
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, shelfTimeout, fmt.Errorf("the store took longer than %v", shelfTimeout))
 	defer cancel()
-	return p.put(ctx, s, name, content)
+	return overdue(ctx, p.put(ctx, beginning(p.pruning.Table(), s.First), name, content, digests))
 }
 
-// put stores a file, and removes those that it replaces.
-func (p *pass) put(ctx context.Context, s table.Stretch, name string, content []byte) error {
+// put stores a file, and removes those among the ones with the same first row that have a part of it.
+func (p *pass) put(ctx context.Context, prefix, name string, content []byte, digests []string) error {
 	if err := p.shelf.Put(ctx, name, content); err != nil {
-		return overdue(ctx, err)
+		return err
 	}
-	prefix := beginning(p.pruning.Table(), s.First)
 	earlier, err := p.shelf.List(ctx, prefix)
 	if err != nil {
-		return overdue(ctx, err)
+		return err
 	}
 	for _, other := range earlier {
-		last, err := url.QueryUnescape(strings.TrimSuffix(strings.TrimPrefix(other, prefix), suffix))
-		if err != nil || other == name || p.gone(cursor.Position(last)) {
+		if other == name || !slices.Contains(digests, digestOf(other)) {
 			continue
 		}
 		if err := p.shelf.Remove(ctx, other); err != nil {
-			return overdue(ctx, err)
+			return err
 		}
 	}
 	return nil
@@ -182,32 +190,25 @@ func (p *pass) put(ctx context.Context, s table.Stretch, name string, content []
 
 // overdue names a deadline of ours.
 func overdue(ctx context.Context, err error) error {
-	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), context.Canceled) {
+	if err != nil && ctx.Err() != nil && !errors.Is(context.Cause(ctx), context.Canceled) {
 		return fmt.Errorf("%w: %w", context.Cause(ctx), err)
 	}
 	return err
 }
 
-// gone reports whether rows up to a position were removed before, so that only files have them.
-func (p *pass) gone(last cursor.Position) bool {
-	if last <= p.report.Through {
-		return true
-	}
-	return slices.ContainsFunc(p.through, func(pruned operator.Pruned) bool {
-		return table.SameOrder(pruned.Through, last) && last <= pruned.Through
-	})
-}
-
-func compressed(rows [][]byte) ([]byte, error) {
+// archived makes a file of JSON lines. The digests are those of its first line, of its first two, and so on.
+func archived(rows [][]byte) (content []byte, digests []string, err error) {
 	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
+	packed, lines := gzip.NewWriter(&b), sha256.New()
+	both := io.MultiWriter(packed, lines)
 	for _, row := range rows {
-		if _, err := w.Write(append(bytes.Clone(row), '\n')); err != nil {
-			return nil, err
+		if _, err := both.Write(append(bytes.Clone(row), '\n')); err != nil {
+			return nil, nil, err
 		}
+		digests = append(digests, hex.EncodeToString(lines.Sum(nil)[:digestBytes]))
 	}
-	if err := w.Close(); err != nil {
-		return nil, err
+	if err := packed.Close(); err != nil {
+		return nil, nil, err
 	}
-	return b.Bytes(), nil
+	return b.Bytes(), digests, nil
 }

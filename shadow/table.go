@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgshape"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/privilege"
 )
@@ -54,23 +54,8 @@ func SQL(table pgx.Identifier) string { return on(tableSQL, table) }
 // stepTimeout bounds Create and Missing.
 const stepTimeout = 30 * time.Second
 
-const (
-	// lockSQL lets one session at a time look for the table and make it.
-	lockSQL = `/* shadow.lock */ SELECT pg_advisory_xact_lock(hashtextextended('ordered-dispatcher shadow ' || $1, 0))`
-
-	shapeSQL = `/* shadow.shape */
-SELECT
-	array(
-		SELECT a.attname || ' ' || format_type(a.atttypid, a.atttypmod)
-		FROM pg_attribute a
-		WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-		ORDER BY a.attnum
-		LIMIT 2000
-	)
-FROM pg_class c
-JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE n.nspname = $1 AND c.relname = $2`
-)
+// lockSQL lets one session at a time look for the table and make it.
+const lockSQL = `/* shadow.lock */ SELECT pg_advisory_xact_lock(hashtextextended('ordered-dispatcher shadow ' || $1, 0))`
 
 // Create makes the table, if it is missing, and reports whether it did. Its schema must be there. If the name is taken by
 // something without the columns, the error is ErrOtherTable.
@@ -81,7 +66,7 @@ func Create(ctx context.Context, db prepared.Beginner, table pgx.Identifier) (ma
 		if _, err := tx.Exec(ctx, lockSQL, pgx.QueryExecModeExec, table.Sanitize()); err != nil {
 			return err
 		}
-		found, err := shape(ctx, tx, table)
+		found, err := pgshape.Of(ctx, tx, table)
 		if err != nil || found != nil {
 			return errors.Join(err, lacks(found))
 		}
@@ -103,7 +88,7 @@ func Inspect(ctx context.Context, db prepared.Beginner, table pgx.Identifier) er
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
 	err := prepared.Within(ctx, db, func(tx pgx.Tx) error {
-		found, err := shape(ctx, tx, table)
+		found, err := pgshape.Of(ctx, tx, table)
 		if err == nil && found == nil {
 			return ErrNoTable
 		}
@@ -115,25 +100,12 @@ func Inspect(ctx context.Context, db prepared.Beginner, table pgx.Identifier) er
 	return nil
 }
 
-// shape returns the columns of what has the name; nil if nothing has it.
-func shape(ctx context.Context, tx pgx.Tx, table pgx.Identifier) ([]string, error) {
-	found := []string{}
-	err := tx.QueryRow(ctx, shapeSQL, pgx.QueryExecModeExec, table[0], table[1]).Scan(&found)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, nil
+// lacks compares what has the name with what is needed; nil if nothing has it.
+func lacks(found *pgshape.Shape) error {
+	if found == nil {
+		return nil
 	}
-	return found, err
-}
-
-// lacks compares columns with those that are needed. Further columns do no harm.
-func lacks(found []string) error {
-	var missing []string
-	for _, column := range columns {
-		if found != nil && !slices.Contains(found, column) {
-			missing = append(missing, column)
-		}
-	}
-	if len(missing) > 0 {
+	if missing := found.Lacks(columns...); len(missing) > 0 {
 		return fmt.Errorf("%w: something of that name lacks %s: choose another name, or move it away", ErrOtherTable, strings.Join(missing, ", "))
 	}
 	return nil

@@ -19,7 +19,7 @@
 //
 // # Invariants
 //
-//   - An absolute time is not a verdict, except for the latency, which is one by nature.
+//   - An absolute time is not a verdict, except for the latency and the switch, which are times by nature.
 //   - All contestants read the same rows of one table, whose payloads have 200 bytes as text.
 //   - A sink and the bare client with which it is compared send the same messages, with as many on their way.
 //   - A contestant that delivers too few records, or too many, is an error and not a result.

@@ -148,6 +148,7 @@ func measurements() []measurement {
 		{"kafka", measureKafka},
 		{"nats", measureNATS},
 		{"latency", measureLatency},
+		{"switch", measureSwitch},
 		{"tail", measureTail},
 		{"memory", measureMemory},
 	}

@@ -37,7 +37,7 @@ func TestMeasure_PrintsEveryRowWithFiniteNumbers(t *testing.T) {
 		}
 	}
 	delete(rows, "") // the head
-	require.Equal(t, map[string]int{"batch": 1, "each": 1, "webhook": 3, "rabbitmq": 2, "kafka": 2, "nats": 2, "latency": 2, "tail": 4, "memory": 3}, rows)
+	require.Equal(t, map[string]int{"batch": 1, "each": 1, "webhook": 3, "rabbitmq": 2, "kafka": 2, "nats": 2, "latency": 2, "switch": 3, "tail": 4, "memory": 3}, rows)
 	require.NotContains(t, table.String(), "NaN")
 	require.NotContains(t, table.String(), "Inf")
 	for _, fact := range []string{"machine", "system", "Go", "PostgreSQL", "date", "command"} {

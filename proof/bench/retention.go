@@ -85,7 +85,7 @@ func (b *bench) keepUp(ctx context.Context, name string, prune bool) (k kept, er
 	errs := make(chan error, 4)
 	together := func(f func() error) { all.Go(func() { errs <- f() }) }
 	together(func() error { return p.Run(within) })
-	together(func() error { return b.load(within, name) })
+	together(func() error { return b.load(within, name, keptRate, keptStep) })
 	together(func() error { return b.sizes(within, name, &k) })
 	if prune {
 		together(func() error { return b.pruneOften(within, name) })
@@ -99,12 +99,12 @@ func (b *bench) keepUp(ctx context.Context, name string, prune bool) (k kept, er
 	return k, errors.Join(err, context.Cause(ctx))
 }
 
-// load inserts at times that were set before.
-func (b *bench) load(ctx context.Context, name string) error {
-	sql := fmt.Sprintf("/* bench.load */ INSERT INTO bench.%s (payload) SELECT $1::jsonb FROM generate_series(1, %d)", name, keptStep)
+// load inserts so many rows a second, at times that were set before, and so many with one INSERT.
+func (b *bench) load(ctx context.Context, name string, rate, step int) error {
+	sql := fmt.Sprintf("/* bench.load */ INSERT INTO bench.%s (payload) SELECT $1::jsonb FROM generate_series(1, %d)", name, step)
 	began := time.Now()
-	for n := 0; ctx.Err() == nil; n += keptStep {
-		if early := time.Until(began.Add(time.Duration(n) * time.Second / keptRate)); early > 0 {
+	for n := 0; ctx.Err() == nil; n += step {
+		if early := time.Until(began.Add(time.Duration(n) * time.Second / time.Duration(rate))); early > 0 {
 			time.Sleep(early)
 		}
 		if _, err := b.pool.Exec(ctx, sql, payload(n)); err != nil && ctx.Err() == nil {

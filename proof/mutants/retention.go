@@ -16,6 +16,8 @@ var retentionMutants = []mutant{
 		text("cursor/operator.pruneSettingsSQL", "set_config('lock_timeout', '100ms', true)", "set_config('lock_timeout', '1min', true)")),
 	mutate("erase passes over rows that are not delivered, without a word", "command/internal/daemon.TestErase_DeletesOrBlanksDeliveredRowsOfAKeyAndNotesIt",
 		code("sources/table.Pruning.Erase", "if err := p.delivered(ctx, tx, by, e.Key); err != nil { return Erased{}, err }", "_ = p.delivered")),
+	mutate("erase passes over rows of a partition that is detached and not dropped", "command/internal/daemon.TestErase_RefusesWhileRowsMayBeInAPartitionOnItsWay",
+		code("sources/table.Pruning.allRead", "len(unread) == 0", "len(unread) >= 0")),
 	mutate("erase leaves an open dead letter of the key", "command/internal/daemon.TestErase_RefusesWhileADeadLetterOfTheKeyIsOpen",
 		code("cursor/operator.Operator.EraseLetters", "open > 0", "false")),
 	mutate("erase leaves no trace in the audit", "command/internal/daemon.TestErase_DeletesOrBlanksDeliveredRowsOfAKeyAndNotesIt",

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
@@ -26,8 +27,13 @@ type Erase struct {
 // Erased counts what was erased.
 type Erased struct{ Rows, Archived int64 }
 
-// ErrUndelivered reports rows that a process has yet to deliver.
-var ErrUndelivered = errors.New("undelivered")
+// Errors of Erase.
+var (
+	// ErrUndelivered reports rows that a process has yet to deliver.
+	ErrUndelivered = errors.New("undelivered")
+	// ErrDropping reports a partition whose rows cannot be erased, or not be found, since it is on its way to be dropped.
+	ErrDropping = errors.New("a partition is being dropped or detached")
+)
 
 const undeliveredKeySQL = `/* source.undelivered_key */
 SELECT %s
@@ -36,7 +42,8 @@ WHERE t.%s::text = $1 AND (%s)
 LIMIT 1`
 
 // Erase erases rows of a key that no process needs. If a process has yet to deliver one of them, it returns
-// ErrUndelivered, and erases nothing. keep does not count.
+// ErrUndelivered, and ErrDropping if rows may be in a table that is Unread. The transaction must end without a commit
+// then. keep does not count.
 func (p *Pruning) Erase(ctx context.Context, tx pgx.Tx, e Erase) (Erased, error) {
 	by, err := p.by(ctx, tx, e)
 	if err != nil {
@@ -68,11 +75,36 @@ func (p *Pruning) Erase(ctx context.Context, tx pgx.Tx, e Erase) (Erased, error)
 		return Erased{}, err
 	}
 	var erased Erased
-	if erased.Rows, err = change(ctx, tx, tables[0], set, strings.Join(conditions, " AND "), v); err != nil || e.Archive == "" {
+	if erased.Rows, err = change(ctx, tx, tables[0], set, strings.Join(conditions, " AND "), v); err != nil {
+		return erased, p.dropping(err)
+	}
+	if err := p.allRead(ctx, tx); err != nil || e.Archive == "" {
 		return erased, err
 	}
 	erased.Archived, err = change(ctx, tx, tables[1], set, conditions[0], v[:1])
 	return erased, err
+}
+
+// dropping explains the error of an UPDATE in a partition that was closed: see CloseSQL.
+func (p *Pruning) dropping(err error) error {
+	var refused *pgconn.PgError
+	if !errors.As(err, &refused) || refused.ConstraintName != Closing {
+		return err
+	}
+	return fmt.Errorf("%w: a row of that key is in %s, and retention has closed it. Nothing was erased: let `ordered-dispatcher prune` drop it, then erase again, or delete the rows instead of blanking columns",
+		ErrDropping, qualify(refused.SchemaName, refused.TableName))
+}
+
+// allRead returns ErrDropping if a table is Unread. It comes after the change: a DETACH may commit at any time, and what
+// was attached after the change was attached at the time of it.
+func (p *Pruning) allRead(ctx context.Context, tx pgx.Tx) error {
+	unread, err := Unread(ctx, tx, p.layout.oid)
+	if err != nil || len(unread) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w: %s is detached from %s, or about to be, and may have rows of that key. Nothing was erased: "+
+		"let `ordered-dispatcher prune` drop it or, if you detach it yourself, end that and drop it, or attach it again. Then erase again",
+		ErrDropping, qualify(unread[0][0], unread[0][1]), p.Table())
 }
 
 // by returns the column that has the key.

@@ -15,6 +15,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/claim"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/outbox"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
 // Collection is which objects of claim checks are to be collected.
@@ -188,6 +189,7 @@ func (c Config) index(process string) int {
 // the other partitions may refer to the same objects.
 const headersSQL = `/* daemon.headers */
 SELECT
+	c.oid,
 	n.nspname,
 	c.relname,
 	coalesce(a.attname, ''),
@@ -199,29 +201,41 @@ WHERE c.oid = coalesce(pg_partition_root(to_regclass($1)), to_regclass($1))
 ORDER BY a.attname
 LIMIT 2`
 
-// headersOf returns the columns of a table that may have headers: the configured one, and headers.
-func headersOf(ctx context.Context, pool *pgxpool.Pool, table, configured string) (all []outbox.Headers, err error) {
+// headersOf returns the columns of a table that may have headers: the configured one, and headers. Tables with rows of it
+// that no read of it sees follow: they may be attached again.
+func headersOf(ctx context.Context, pool *pgxpool.Pool, of, configured string) (all []outbox.Headers, err error) {
+	var oid uint32
 	var schema, name, column, typ string
 	known := false
-	if table == "" {
+	if of == "" {
 		return nil, usage("it is not certain which table is meant: run doctor")
 	}
 	err = ask(ctx, pool, func(ctx context.Context, tx pgx.Tx) error {
-		rows, _ := tx.Query(ctx, headersSQL, binary, table, configured)
-		_, err := pgx.ForEachRow(rows, []any{&schema, &name, &column, &typ}, func() error {
+		rows, _ := tx.Query(ctx, headersSQL, binary, of, configured)
+		_, err := pgx.ForEachRow(rows, []any{&oid, &schema, &name, &column, &typ}, func() error {
 			known = true
 			switch {
 			case typ == "json" || typ == "jsonb":
 				all = append(all, outbox.Headers{Table: pgx.Identifier{schema, name}, Column: column})
 			case column == configured && column != "":
-				return usage("column %s of %s is %s: references to claim checks can only be looked for in json and jsonb", quoted(column), visible.Line(table), typ)
+				return usage("column %s of %s is %s: references to claim checks can only be looked for in json and jsonb", quoted(column), visible.Line(of), typ)
 			}
 			return nil
 		})
+		if err != nil || len(all) == 0 {
+			return err
+		}
+		unread, err := table.Unread(ctx, tx, oid)
+		whole := all
+		for _, part := range unread {
+			for _, h := range whole {
+				all = append(all, outbox.Headers{Table: part, Column: h.Column})
+			}
+		}
 		return err
 	})
 	if err == nil && !known {
-		err = usage("there is no table %s: write it with its schema", visible.Line(table))
+		err = usage("there is no table %s: write it with its schema", visible.Line(of))
 	}
 	return all, err
 }

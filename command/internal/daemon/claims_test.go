@@ -124,6 +124,26 @@ func TestCollectClaims_EveryTableThatACursorReadsCounts(t *testing.T) {
 	require.Equal(t, 1, collectClaims(t, config, daemon.Collection{}).Objects, "no row that the command knows of refers to it")
 }
 
+// A partition may be attached again until it is dropped.
+func TestCollectClaims_APartitionOnItsWayCounts(t *testing.T) {
+	t.Parallel()
+	for name, left := range onTheWay {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool, config, dir := claiming(t, "")
+			exec(t, pool, `
+				CREATE TABLE public.events (LIKE public.outbox INCLUDING ALL) PARTITION BY RANGE (created_at);
+				CREATE TABLE public.jan PARTITION OF public.events FOR VALUES FROM (MINVALUE) TO (MAXVALUE)`)
+			config.Processes[0].Source.Table = "public.events"
+			needed := claimed(t, pool, dir, "needed", `INSERT INTO public.events (id, created_at, type, headers, payload) OVERRIDING SYSTEM VALUE VALUES (1, now(), 'a', jsonb_build_object('claim-check', $1::text), $2::jsonb)`)
+			left(t, pool)
+			claimed(t, pool, dir, "orphan", "")
+			require.Equal(t, 1, collectClaims(t, config, daemon.Collection{}).Objects)
+			requireObject(t, dir, needed)
+		})
+	}
+}
+
 func TestCollectClaims_RemovesNothingWhereReferencesCannotBeSeen(t *testing.T) {
 	t.Parallel()
 	pool, config, dir := claiming(t, "")

@@ -92,24 +92,63 @@ func lines(t testing.TB, dir string) (all []string) {
 	return all
 }
 
+// The next pass writes the same rows, more of them, or fewer. A file with a row that the next one lacks stays.
 func TestPrune_ACrashBetweenFileAndDeleteNeitherLosesNorDoubles(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	rule := "keep: 1h, mode: files, directory: '" + dir + "', batch: "
-	pool, config := aged(t, stdoutProcess, rule+"3", 7)
-	all := pgtest.Value[[]string](t, pool, "SELECT array_agg(row_to_json(t)::text ORDER BY row_to_json(t)::text COLLATE \"C\") FROM public.bookings t WHERE created_at < now() - interval '1 hour'")
-	exec(t, pool, `CREATE FUNCTION public.fail() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN IF OLD.id = 5 THEN RAISE ''crash''; END IF; RETURN OLD; END';
-		CREATE TRIGGER crash BEFORE DELETE ON public.bookings FOR EACH ROW EXECUTE FUNCTION public.fail();`)
-	report, err := prune(t, config)
-	require.ErrorContains(t, err, "crash")
-	require.EqualValues(t, 3, report.Rows)
-	require.Equal(t, 7, staying(t, pool))
-	require.Len(t, lines(t, dir), 6, "the file of rows 4 to 6 is written, and its rows are still there")
+	for batch, twice := range map[string][]int{"3": nil, "10": nil, "2": {4, 5, 6}} {
+		t.Run(batch, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			rule := "keep: 1h, mode: files, directory: '" + dir + "', batch: "
+			pool, config := aged(t, stdoutProcess, rule+"3", 7)
+			all := oldRows(t, pool)
+			exec(t, pool, `CREATE FUNCTION public.fail() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN IF OLD.id = 5 THEN RAISE ''crash''; END IF; RETURN OLD; END';
+				CREATE TRIGGER crash BEFORE DELETE ON public.bookings FOR EACH ROW EXECUTE FUNCTION public.fail();`)
+			report, err := prune(t, config)
+			require.ErrorContains(t, err, "crash")
+			require.EqualValues(t, 3, report.Rows)
+			require.Equal(t, 7, staying(t, pool))
+			require.Len(t, lines(t, dir), 6, "the file of rows 4 to 6 is written, and its rows are still there")
 
-	exec(t, pool, "DROP TRIGGER crash ON public.bookings")
-	require.EqualValues(t, 4, pruned(t, ruled(t, stdoutProcess, "public.bookings", rule+"2")).Rows)
-	require.Equal(t, all, lines(t, dir))
-	require.Equal(t, 3, staying(t, pool))
+			exec(t, pool, "DROP TRIGGER crash ON public.bookings")
+			require.EqualValues(t, 4, pruned(t, ruled(t, stdoutProcess, "public.bookings", rule+batch)).Rows)
+			want := all
+			for _, n := range twice {
+				want = append(want, all[n-1])
+			}
+			require.ElementsMatch(t, want, lines(t, dir))
+			require.Equal(t, 3, staying(t, pool))
+		})
+	}
+}
+
+// oldRows are the old bookings as lines of a file.
+func oldRows(t testing.TB, pool *pgxpool.Pool) []string {
+	t.Helper()
+	return pgtest.Value[[]string](t, pool, "SELECT array_agg(row_to_json(t)::text ORDER BY id) FROM public.bookings t WHERE created_at < now() - interval '1 hour'")
+}
+
+// A removal may begin and end with the rows of an earlier one, and have other rows, or the same ones with other content.
+func TestPrune_NoArchiveFileIsReplacedByOneOfOtherRows(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	pool, config := aged(t, stdoutProcess, "keep: 1h, mode: files, directory: '"+dir+"'", 5)
+	var all []string
+	for _, change := range []string{"", "UPDATE public.bookings SET customer = 'again' WHERE id = 5", "DELETE FROM public.bookings WHERE id IN (2, 3)"} {
+		if change != "" {
+			exec(t, pool, `INSERT INTO public.bookings (id, created_at) OVERRIDING SYSTEM VALUE
+				SELECT n, timestamptz '2026-01-01 00:00Z' + n * interval '1 minute' FROM generate_series(1, 5) n; `+change)
+		}
+		all = append(all, oldRows(t, pool)...)
+		pruned(t, config)
+		require.ElementsMatch(t, all, lines(t, dir), change)
+	}
+	require.Len(t, all, 13)
+
+	exec(t, pool, `INSERT INTO public.bookings (id, created_at) OVERRIDING SYSTEM VALUE
+		SELECT n, timestamptz '2026-01-01 00:00Z' + n * interval '1 minute' FROM generate_series(1, 5) n`)
+	pruned(t, config)
+	require.ElementsMatch(t, all, lines(t, dir), "the same rows have the same file")
 }
 
 func TestPrune_RowsThatChangeWhileTheyAreWrittenStay(t *testing.T) {
