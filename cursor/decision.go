@@ -51,10 +51,10 @@ type Decision struct {
 	// process that halted on a possible old primary (ClassOldPrimary) needs it. A later primary would go on
 	// below the numbers that the decision begins.
 	Fenced bool
-	// Table is the table of the process's source, with its schema. Seek then refuses a place whose records retention
-	// has removed (operator.PrunedError). "": it is not checked.
+	// Table is the table of the process's source, with its schema, as table.Source.Name returns it. Seek and Prepare then
+	// refuse a place whose records retention has removed (operator.PrunedError). "": it is not checked.
 	Table string
-	// Pruned allows Seek to go to such a place all the same.
+	// Pruned allows them to go to such a place all the same.
 	Pruned bool
 	// DryRun reads the row without a lock, checks the rest, and changes nothing.
 	DryRun bool

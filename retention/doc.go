@@ -8,7 +8,7 @@
 //   - Pass: one run of a rule. It works in batches, each a small transaction, until a row must stay.
 //   - Hold: a process that needs a row which is older than Keep. Its text has what makes the row free.
 //   - Pruned: how far rows are gone, in the table "pruned" beside the cursors. A seek to a place before that is
-//     refused (operator.PrunedError).
+//     refused (operator.PrunedError), also on a partition of the table or on a table above it.
 //   - Shelf: where archive files go. Directory is one, and an object store another: see module stores/buckets.
 //   - Erasure: the removal of a person's data from rows that every process has delivered.
 //
@@ -16,7 +16,7 @@
 //
 //	one batch, one transaction
 //
-//	pg_try_advisory_xact_lock(table) ── held by a seek or another pass ──► ErrBusy
+//	try the locks: seek, shared; table ── held by a seek, or by another pass ──► ErrBusy
 //	        │
 //	        ▼
 //	read all cursors ── one that is not known ──► refused
@@ -38,12 +38,12 @@
 //   - No undelivered row is among them. The record of a cursor's position was below the fence when it was read: every
 //     row up to that position was visible then, or never will be. There is one exception: rows that the application
 //     stamps in the past. Delivery does not read them either.
-//   - A position that moves back and a removal exclude each other. The removal holds an advisory lock of the table
+//   - A position that moves back and a removal exclude each other. The removal shares an advisory lock of the database
 //     until it commits, and reads the cursors after it has the lock. A seek holds the row of its cursor, takes the
-//     same lock in shared mode, and only then reads how far rows are gone. So either the pass sees the position to
+//     same lock alone, and only then reads how far rows are gone. So either the pass sees the position to
 //     which the cursor went back, or the seek sees that the rows are gone. A pass takes no lock on a cursor's row:
 //     it would wait for workers, and they for it.
-//   - A pass knows what every cursor of the schema reads, or removes nothing. A cursor that appears in between ends
+//   - A pass knows what every cursor of the schema reads, or removes nothing. It does not see those of other schemas. A cursor that appears in between ends
 //     the pass.
 //   - A shelf has 8 s for a batch. One that is away costs nothing but the pass: no row is deleted before its file is there.
 //   - A transaction that removes rows is a writer of the table, so the fence waits for it. It has at most Batch rows,

@@ -296,7 +296,7 @@ func (p *pass) removal(ctx context.Context, tx pgx.Tx, r table.Range) (operator.
 	if err == nil && len(extent.Through) > 0 {
 		p.report.Through = extent.Through[0]
 	}
-	return operator.Removal{Through: extent.Through, Rows: extent.Rows, Mode: string(ModeDrop)}, err
+	return p.noted(extent), err
 }
 
 // dropAtOnce detaches and drops in one transaction. It locks the whole table, but waits for that lock for 100 ms only,

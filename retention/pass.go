@@ -19,7 +19,7 @@ import (
 
 // Errors of Pass.
 var (
-	// ErrBusy reports that another session removes rows of the table, or a seek on it is under way.
+	// ErrBusy reports that another session removes rows of the table, or a seek of any process is under way.
 	ErrBusy = operator.ErrBusy
 	// ErrUnknown reports a cursor of which it is not known whether it needs rows of the table.
 	ErrUnknown = errors.New("nothing was removed, because it is not known what a cursor needs")
@@ -206,7 +206,7 @@ func (p *pass) batch(ctx context.Context, after cursor.Position) (s table.Stretc
 		if removed, err = p.remove(ctx, tx, s); err != nil {
 			return operator.Removal{}, err
 		}
-		return operator.Removal{Through: removed.Through, Rows: removed.Rows, Mode: string(p.Rule.Mode), Place: p.Rule.place()}, nil
+		return p.noted(removed), nil
 	})
 	if err != nil {
 		return s, err
@@ -218,6 +218,11 @@ func (p *pass) batch(ctx context.Context, after cursor.Position) (s table.Stretc
 	}
 	p.report.Holds = p.holds(s.Stop)
 	return s, nil
+}
+
+// noted is what the transaction notes of rows that it removed.
+func (p *pass) noted(r table.Removed) operator.Removal {
+	return operator.Removal{Through: r.Through, Rows: r.Rows, Tables: r.Tables, Mode: string(p.Rule.Mode), Place: p.Rule.place()}
 }
 
 // maxBytes bounds a batch whose rows come here; 0: no bound.

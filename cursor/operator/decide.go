@@ -50,7 +50,7 @@ func (o *Operator) decide(ctx context.Context, process string, d cursor.Decision
 		}
 		change, err := a.plan(row, d)
 		if err == nil && a.to != nil {
-			err = o.rehearsePruned(ctx, process, *a.to, d)
+			err = o.rehearsePruned(ctx, process, row.Position, *a.to, d)
 		}
 		return change, o.refusal(a, process, err)
 	}
@@ -60,7 +60,7 @@ func (o *Operator) decide(ctx context.Context, process string, d cursor.Decision
 			return err
 		}
 		if a.to != nil {
-			if err := o.checkPruned(ctx, conn, process, *a.to, d); err != nil {
+			if err := o.checkPruned(ctx, conn, process, row.Position, *a.to, d); err != nil {
 				return err
 			}
 		}

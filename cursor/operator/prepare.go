@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/internal/tables"
 )
@@ -36,7 +38,8 @@ SELECT
 
 // Prepare makes the cursor of a process before its first run, in the given state and at the given position. The
 // position is cursor.Unplaced if the start is not known yet. by names the command that asks for it. Prepare returns
-// cursor.ErrExists if there is a cursor, and cursor.ErrDeleted or cursor.ErrRenamed if the name was used before.
+// cursor.ErrExists if there is a cursor, and cursor.ErrDeleted or cursor.ErrRenamed if the name was used before. With
+// Decision.Table it refuses a place whose records retention has removed, as Seek does.
 func (o *Operator) Prepare(ctx context.Context, process string, at cursor.Position, state cursor.State, by string, d cursor.Decision) (Change, error) {
 	return o.prepare(ctx, process, at, state, by, d, false)
 }
@@ -57,20 +60,16 @@ func (o *Operator) prepare(ctx context.Context, process string, at cursor.Positi
 			return Change{}, o.db.Explain(by, process, errors.Join(err, exists(process)))
 		}
 		row := cursor.Row{Process: process, Position: at, State: state}
-		return Change{Before: cursor.Row{Process: process}, After: row, Changed: true}, o.store.Past(ctx, process)
+		err := o.store.Past(ctx, process)
+		if err == nil {
+			err = o.rehearsePruned(ctx, process, cursor.Unplaced, at, d)
+		}
+		return Change{Before: cursor.Row{Process: process}, After: row, Changed: true}, err
 	}
-	born, err := cursor.Row{}.Begun(time.Now())
-	if err != nil {
-		return Change{}, o.db.Explain("make", process, err)
-	}
-	results, err := o.db.Once(ctx, tables.CommitTimeout, tables.Begin,
-		o.db.Statement(prepareSQL, process, string(at), string(state), d.Actor, d.Reason, by,
-			text(born.Epoch), strconv.FormatInt(born.Sequence, 10), string(born.Histories), strconv.FormatBool(anew)))
+	created, stood, err := o.make(ctx, process, at, state, by, d, anew)
 	if err != nil {
 		return Change{}, o.db.Explain("make", process, tables.Unaudited(err))
 	}
-	p := tables.Parser{Values: results[0].Rows[0]}
-	created, stood := p.True(0), p.True(1)
 	switch {
 	case !created && !stood:
 		if err := o.store.Past(ctx, process); err != nil {
@@ -82,4 +81,35 @@ func (o *Operator) prepare(ctx context.Context, process string, at cursor.Positi
 	}
 	row, err := o.store.Look(ctx, process)
 	return Change{Before: cursor.Row{Process: process}, After: row, Changed: true}, err
+}
+
+// make inserts the row, unless records after its place are gone. It reports whether it made the row, and whether there
+// was one.
+func (o *Operator) make(ctx context.Context, process string, at cursor.Position, state cursor.State, by string, d cursor.Decision, anew bool) (created, stood bool, err error) {
+	born, err := cursor.Row{}.Begun(time.Now())
+	if err != nil {
+		return false, false, err
+	}
+	err = o.db.OnConnection(ctx, func(c *pgxpool.Conn) error {
+		if _, err := tables.Flush(ctx, c.Conn(), tables.Begin, tables.Pin); err != nil {
+			return err
+		}
+		if err := o.checkPruned(ctx, c.Conn(), process, cursor.Unplaced, at, d); err != nil {
+			return err
+		}
+		results, err := tables.Flush(ctx, c.Conn(),
+			o.db.Statement(prepareSQL, process, string(at), string(state), d.Actor, d.Reason, by,
+				text(born.Epoch), strconv.FormatInt(born.Sequence, 10), string(born.Histories), strconv.FormatBool(anew)),
+			tables.Commit)
+		if err == nil && !tables.Committed(results, 1) {
+			err = tables.ErrNotAsLocked
+		}
+		if err != nil {
+			return err
+		}
+		p := tables.Parser{Values: results[0].Rows[0]}
+		created, stood = p.True(0), p.True(1)
+		return p.Err
+	})
+	return created, stood, err
 }

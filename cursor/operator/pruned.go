@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,12 +18,12 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// ErrBusy reports that another session removes rows of the table, or a seek on it is under way.
-var ErrBusy = errors.New("rows of the table are being removed by another session, or a cursor on it is being moved")
+// ErrBusy reports that another session removes rows of the table, or a seek of any process is under way.
+var ErrBusy = errors.New("rows of the table are being removed by another session, or a cursor is being moved")
 
 // Pruned is how far rows of a source's table are gone, in one order of its records.
 type Pruned struct {
-	// Table has its schema.
+	// Table is the table that was asked about, with its schema.
 	Table string
 	// Through is the position of the last row that was removed.
 	Through cursor.Position
@@ -32,20 +34,32 @@ type Pruned struct {
 	At      time.Time
 }
 
-// PrunedError refuses a seek to a place whose records are not all there any more.
+// String describes what is gone, for people.
+func (p Pruned) String() string {
+	fate := "were removed"
+	if p.Place != "" {
+		fate = "are in " + visible.Line(p.Place)
+	}
+	return fmt.Sprintf("records of %s up to position %s %s (retention, mode %s)", visible.Line(p.Table), visible.Cut(string(p.Through)), fate, p.Mode)
+}
+
+// PrunedError refuses a seek to a place whose records are not all there any more, or may not be.
 type PrunedError struct {
 	Process string
 	Pruned
+	// Apart: Through cannot be compared with the positions of the process, since it reads the table in another order, or
+	// has no position yet and goes to the beginning.
+	Apart bool
 }
 
 func (e *PrunedError) Error() string {
-	fate := "were removed"
-	if e.Place != "" {
-		fate = "are in " + visible.Line(e.Place)
+	if e.Apart {
+		return fmt.Sprintf("%s, so this replay may lack some of them: the positions of %s cannot be compared with that one. "+
+			"To go there with what the table holds, add --pruned", e.Pruned, visible.Line(e.Process))
 	}
-	return fmt.Sprintf("records of %s up to position %s %s (retention, mode %s), so this replay would lack them. To send what is still there: "+
+	return fmt.Sprintf("%s, so this replay would lack them. To send what is still there: "+
 		"ordered-dispatcher seek %s --to-position %s -c FILE --reason …. To go back further with what the table holds, for example once the rows are put back, add --pruned",
-		visible.Line(e.Table), visible.Cut(string(e.Through)), fate, e.Mode, visible.Shell(e.Process), visible.Shell(string(e.Through)))
+		e.Pruned, visible.Shell(e.Process), visible.Shell(string(e.Through)))
 }
 
 // Standing is the part of a cursor's row that decides whether rows may go.
@@ -62,8 +76,10 @@ type Standing struct {
 // Removal is what one transaction removed.
 type Removal struct {
 	// Through are the last positions that were removed, one for each order that a process reads in.
-	Through     []cursor.Position
-	Rows        int64
+	Through []cursor.Position
+	Rows    int64
+	// Tables are the oids of the tables below the rule's one that had the rows, and of that one if it had some itself.
+	Tables      []uint32
 	Mode, Place string
 }
 
@@ -91,11 +107,15 @@ SELECT
 	set_config('enable_bitmapscan', 'off', true),
 	set_config('jit', 'off', true)`
 
-// lockKeySQL is the advisory lock of a source's table. A session that removes rows has it alone, sessions that move
-// cursors share it. It ends with the transaction, so a pooler may be between.
-const lockKeySQL = `hashtextextended('ordered-dispatcher pruned ' || $1, 0)`
+// seekKeySQL is the advisory lock of the database that keeps removals and seeks apart. All removals share it, and a seek
+// has it alone. It is one for all tables, since a cursor may be on a partition of the table that loses rows, or on a table
+// above it: names and the tree of partitions may change at any time, and a lock that goes by them would miss some. It ends
+// with the transaction, so a pooler may be between.
+const seekKeySQL = `hashtextextended('ordered-dispatcher seek', 0)`
 
-const pruneLockSQL = `/* cursor.prune_lock */ SELECT pg_try_advisory_xact_lock(` + lockKeySQL + `)`
+// pruneLockSQL also takes the lock of the table, which one session at a time has that removes rows.
+const pruneLockSQL = `/* cursor.prune_lock */
+SELECT pg_try_advisory_xact_lock_shared(` + seekKeySQL + `) AND pg_try_advisory_xact_lock(hashtextextended('ordered-dispatcher pruned ' || $1, 0))`
 
 // standingsSQL has a snapshot of its own, taken after the lock: it sees every seek that came before. It locks no row:
 // that would wait for a worker, and the worker for it.
@@ -108,9 +128,19 @@ LIMIT 100001`
 // maxStandings is how many cursors a removal looks at.
 const maxStandings = 100_000
 
-const prunedSQL = `/* cursor.pruned_through */
+// lastingSQL is the name under which cursor_pruned has a table (%s is its oid) that may be renamed or detached. It has the
+// database as well: elsewhere, another table has the oid. No name of a table looks like it.
+const lastingSQL = `'table ' || %s || ' of database ' || ` + tables.DatabaseSQL + ` || ' of system ' || ` + tables.SystemSQL
+
+// prunedSQL notes a removal under the name of the rule's table ($1), and under the lasting names of that table and of
+// those that had the rows ($7). The name alone comes along when the database is restored from a dump.
+var prunedSQL = `/* cursor.pruned_through */
 INSERT INTO {schema}.cursor_pruned AS pruned (table_name, kind, through, mode, place, removed)
-VALUES ($1, $2, $3, $4, $5, $6)
+SELECT $1::text, $2::text, $3::text, $4::text, $5::text, $6::bigint
+UNION
+SELECT ` + fmt.Sprintf(lastingSQL, "t.oid") + `, $2, $3, $4, $5, $6
+FROM unnest($7::text[]::oid[] || to_regclass($1)::oid) t (oid)
+WHERE t.oid IS NOT NULL
 ON CONFLICT (table_name, kind) DO UPDATE SET
 	through = greatest(pruned.through, excluded.through),
 	mode = excluded.mode,
@@ -122,9 +152,9 @@ ON CONFLICT (table_name, kind) DO UPDATE SET
 // lock must see what was committed before it.
 var pruneTx = pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
 
-// Prune calls f in a transaction in which no cursor on a table moves back, with the cursors of the schema. It notes
-// what f removed, and commits both. It returns ErrBusy, without a wait, if another session has the table. table has
-// its schema.
+// Prune calls f in a transaction in which no cursor moves back, with the cursors of the schema. It notes what f removed,
+// and commits both. It returns ErrBusy, without a wait, if another session has the table or a seek is under way. table
+// has its schema.
 func (o *Operator) Prune(ctx context.Context, table string, f func(context.Context, pgx.Tx, []Standing) (Removal, error)) error {
 	var refused error // by f, whose statements are about other tables than ours
 	err := o.db.OnConnection(ctx, func(conn *pgxpool.Conn) error {
@@ -176,8 +206,12 @@ func (o *Operator) prune(ctx context.Context, tx pgx.Tx, table string, f func(co
 	if err != nil || removal.Rows == 0 {
 		return err
 	}
+	oids := make([]string, len(removal.Tables))
+	for i, oid := range removal.Tables {
+		oids[i] = strconv.FormatUint(uint64(oid), 10)
+	}
 	for _, through := range removal.Through {
-		_, err := tx.Exec(ctx, o.db.SQL(prunedSQL), pgx.QueryExecModeExec, table, kindOf(through), string(through), removal.Mode, removal.Place, removal.Rows)
+		_, err := tx.Exec(ctx, o.db.SQL(prunedSQL), pgx.QueryExecModeExec, table, kindOf(through), string(through), removal.Mode, removal.Place, removal.Rows, oids)
 		if err != nil {
 			return fmt.Errorf("note how far rows are gone: %w", err)
 		}
@@ -191,19 +225,59 @@ func kindOf(p cursor.Position) string {
 	return kind
 }
 
-// lookPrunedSQL finds how far rows are gone, of one kind of positions or, for the beginning, of all.
-const lookPrunedSQL = `/* cursor.pruned */
+const prunedByNameSQL = `/* cursor.pruned */
 SELECT table_name, through, mode, place, removed, (extract(epoch FROM at) * 1000000)::bigint::text
 FROM {schema}.cursor_pruned
-WHERE table_name = $1 AND ($2 = '' OR kind = $2)
+WHERE table_name = $1
 ORDER BY kind
 LIMIT 10`
 
-const sharePrunedSQL = `/* cursor.share_pruned */ SELECT pg_advisory_xact_lock_shared(` + lockKeySQL + `)`
-
-// Pruned returns how far rows of a table are gone, for each order in which processes read it.
+// Pruned returns how far a rule has removed rows of the table that has a name now, for each order in which processes
+// read it.
 func (o *Operator) Pruned(ctx context.Context, table string) ([]Pruned, error) {
-	results, err := o.ask(ctx, o.db.Statement(lookPrunedSQL, table, ""))
+	return o.lookUpPruned(ctx, prunedByNameSQL, table)
+}
+
+// prunedAroundSQL finds the furthest place of each kind of positions, among those of a table ($1), of the tables above
+// and below it, and of those that it was. A name has quotes or not: see Decision.Table. It uses the indexes of
+// pg_inherits.
+var prunedAroundSQL = `/* cursor.pruned_around */
+WITH RECURSIVE above (oid) AS (
+	SELECT to_regclass($1)::oid
+	UNION
+	SELECT i.inhparent FROM pg_inherits i JOIN above ON i.inhrelid = above.oid
+), below (oid) AS (
+	SELECT to_regclass($1)::oid
+	UNION
+	SELECT i.inhrelid FROM pg_inherits i JOIN below ON i.inhparent = below.oid
+), known (name) AS (
+	SELECT $1::text
+	UNION
+	SELECT k.name
+	FROM pg_class c
+	JOIN pg_namespace n ON n.oid = c.relnamespace
+	CROSS JOIN LATERAL (VALUES
+		(n.nspname || '.' || c.relname),
+		('"' || replace(n.nspname, '"', '""') || '"."' || replace(c.relname, '"', '""') || '"'),
+		(` + fmt.Sprintf(lastingSQL, "c.oid") + `)
+	) k (name)
+	WHERE c.oid IN (SELECT oid FROM above UNION SELECT oid FROM below)
+)
+SELECT DISTINCT ON (kind) $1::text, through, mode, place, removed, (extract(epoch FROM at) * 1000000)::bigint::text
+FROM {schema}.cursor_pruned
+WHERE table_name IN (SELECT name FROM known)
+ORDER BY kind, through DESC
+LIMIT 10`
+
+// PrunedAround returns how far rows are gone that a process would read from a table, for each order in which processes
+// read it. Rules of tables above and below it count, and what was removed while the table had another name, or was a
+// partition.
+func (o *Operator) PrunedAround(ctx context.Context, table string) ([]Pruned, error) {
+	return o.lookUpPruned(ctx, prunedAroundSQL, table)
+}
+
+func (o *Operator) lookUpPruned(ctx context.Context, sql, table string) ([]Pruned, error) {
+	results, err := o.ask(ctx, o.db.Statement(sql, table))
 	if err != nil {
 		return nil, o.db.WithFix("read how far rows of "+visible.Line(table)+" are gone", err)
 	}
@@ -221,44 +295,60 @@ func parsePruned(rows [][][]byte) (all []Pruned, err error) {
 	return all, nil
 }
 
-// lacks returns a *PrunedError if records after a position are gone.
-func lacks(process string, to cursor.Position, all []Pruned) error {
-	for _, p := range all {
-		if to == "" || kindOf(p.Through) == kindOf(to) && to < p.Through {
-			return &PrunedError{Process: process, Pruned: p}
-		}
+// lacks returns a *PrunedError if records after a position are gone, or may be. from is where the cursor is.
+func lacks(process string, from, to cursor.Position, all []Pruned) error {
+	if len(all) == 0 {
+		return nil
 	}
-	return nil
+	kind := kindOf(to)
+	if to == "" {
+		kind = kindOf(from)
+	}
+	i := slices.IndexFunc(all, func(p Pruned) bool { return kindOf(p.Through) == kind })
+	switch {
+	case i >= 0 && to < all[i].Through:
+		return &PrunedError{Process: process, Pruned: all[i]}
+	case i >= 0, kindOf(from) == kind && to >= from: // forward, nothing comes again
+		return nil
+	default:
+		return &PrunedError{Process: process, Pruned: all[0], Apart: true}
+	}
 }
+
+const lockSeekSQL = `/* cursor.lock_seek */ SELECT pg_advisory_xact_lock(` + seekKeySQL + `)`
 
 // checkPruned refuses a seek to a place whose records are gone, unless the operator takes what is left. conn is in the
 // transaction of the decision. The lock comes first, with a statement of its own: the question after it sees what was
 // removed before, and no removal that goes by the old place of the cursor ends after it.
-func (o *Operator) checkPruned(ctx context.Context, conn *pgx.Conn, process string, to cursor.Position, d cursor.Decision) error {
-	if d.Table == "" {
-		return nil
+func (o *Operator) checkPruned(ctx context.Context, conn *pgx.Conn, process string, from, to cursor.Position, d cursor.Decision) error {
+	all := []tables.Statement{o.db.Statement(lockSeekSQL)}
+	if d.Table != "" {
+		all = append(all, o.db.Statement(prunedAroundSQL, d.Table))
 	}
-	results, err := tables.Flush(ctx, conn, o.db.Statement(sharePrunedSQL, d.Table), o.db.Statement(lookPrunedSQL, d.Table, kindOf(to)))
+	results, err := tables.Flush(ctx, conn, all...)
 	if err != nil {
-		return fmt.Errorf("read how far rows of %s are gone: %w", visible.Line(d.Table), err)
+		return fmt.Errorf("find out whether retention has removed rows after %s: %w", visible.Cut(string(to)), err)
 	}
-	all, err := parsePruned(results[1].Rows)
-	if err != nil || d.Pruned {
-		return err
-	}
-	return lacks(process, to, all)
-}
-
-// rehearsePruned is checkPruned without a lock.
-func (o *Operator) rehearsePruned(ctx context.Context, process string, to cursor.Position, d cursor.Decision) error {
 	if d.Table == "" || d.Pruned {
 		return nil
 	}
-	all, err := o.Pruned(ctx, d.Table)
+	gone, err := parsePruned(results[1].Rows)
 	if err != nil {
 		return err
 	}
-	return lacks(process, to, all)
+	return lacks(process, from, to, gone)
+}
+
+// rehearsePruned is checkPruned without a lock.
+func (o *Operator) rehearsePruned(ctx context.Context, process string, from, to cursor.Position, d cursor.Decision) error {
+	if d.Table == "" || d.Pruned {
+		return nil
+	}
+	all, err := o.PrunedAround(ctx, d.Table)
+	if err != nil {
+		return err
+	}
+	return lacks(process, from, to, all)
 }
 
 // detachTimeout is how long a partition waits for the transactions that use its table.

@@ -135,7 +135,7 @@ var daemonMutants = []mutant{
 	mutate("retention removes rows while a cursor goes back to them", "command/internal/daemon.TestPrune_RemovesNothingThatACursorGoesBackToMeanwhile",
 		code("cursor/operator.Operator.prune", "!alone", "!alone && false")),
 	mutate("a seek goes back to rows that are being removed", "command/internal/daemon.TestPrune_ASeekThatComesMeanwhileSeesThatTheRowsAreGone",
-		text("cursor/operator.sharePrunedSQL", "SELECT pg_advisory_xact_lock_shared(", "SELECT abs(")),
+		text("cursor/operator.lockSeekSQL", "SELECT pg_advisory_xact_lock(", "SELECT abs(")),
 	mutate("a file of rows that a crash left in the table stays", "command/internal/daemon.TestPrune_ACrashBetweenFileAndDeleteNeitherLosesNorDoubles",
 		code("retention.pass.put", "other == name", "other == name || true")),
 	mutate("a file of archived rows is replaced by one of other rows", "command/internal/daemon.TestPrune_NoArchiveFileIsReplacedByOneOfOtherRows",
@@ -179,7 +179,7 @@ var daemonMutants = []mutant{
 	mutate("the audit does not have the numbers of a leap", "cursor/operator.TestSince_KnowsTheNumbersOfASeekAPromotionAndARename",
 		code("cursor/operator.Change.detail", "c.After.Sequence > c.Before.Sequence+1", "false")),
 	mutate("an answer that lacks what retention removed looks whole", "command/internal/daemon.TestShow_SaysWhatRetentionRemoved",
-		code("command/internal/daemon.Records.kept", "at >= through", "true")),
+		code("command/internal/daemon.Records.kept", "at >= all[i].Through", "true")),
 	mutate("two answers with large records are made at the same time", "command/internal/daemon.TestRecords_OneAnswerAtATimeAndBounded",
 		code("command/internal/daemon.newRecordsServer", "make(chan struct{}, 1)", "make(chan struct{}, 9)")),
 }

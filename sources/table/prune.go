@@ -35,6 +35,7 @@ type Pruning struct {
 	keep   time.Duration
 	needs  []need
 	orders []need // one for each order in which a process reads
+	member string // the SQL of the oid of the table that has a row
 }
 
 // need is a Need with the layout of its source.
@@ -65,7 +66,27 @@ func (s *Source) Pruning(ctx context.Context, keep time.Duration, needs []Need) 
 			p.orders = append(p.orders, need{Need{Source: n.Source}, l})
 		}
 	}
-	return p, nil
+	parted, err := s.Parted(ctx)
+	p.member = fmt.Sprint(p.layout.oid)
+	if parted { // else no role needs the right
+		p.member = "t." + MemberColumn
+	}
+	return p, err
+}
+
+// MemberColumn shows which of the tables below a Parted one has a row. A removal reads it.
+const MemberColumn = "tableoid"
+
+const partedSQL = `/* source.parted */ SELECT EXISTS (SELECT FROM pg_inherits WHERE inhparent = %d)`
+
+// Parted reports whether other tables are below the source's one, such as partitions.
+func (s *Source) Parted(ctx context.Context) (is bool, err error) {
+	err = s.ask(ctx, "look for partitions of", func(l *layout, ask asker) error {
+		found, err := ask(fmt.Sprintf(partedSQL, l.oid))
+		is = err == nil && string(found[0][0]) == "t"
+		return err
+	})
+	return is, err
 }
 
 func (s *Source) described(ctx context.Context) (*layout, error) {

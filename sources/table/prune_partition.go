@@ -174,6 +174,7 @@ func (p *Pruning) Extent(ctx context.Context, tx pgx.Tx, r Range) (removed Remov
 	if err != nil {
 		return removed, err
 	}
+	removed.Tables = []uint32{r.oid}
 	removed.Rows, err = strconv.ParseInt(string(estimate.Rows[0][0]), 10, 64)
 	return removed, err
 }

@@ -18,6 +18,8 @@ type Removed struct {
 	Rows int64
 	// Through are the last positions, one for each order in which a process reads the table.
 	Through []cursor.Position
+	// Tables are the oids of the tables that had the rows: the source's, and those below it.
+	Tables []uint32
 	// Contents are the rows as JSON, in no order; only Take returns them.
 	Contents [][]byte
 }
@@ -45,7 +47,7 @@ func (p *Pruning) keys() string {
 	for _, o := range p.orders {
 		all = append(all, o.layout.keys(o.Source.config))
 	}
-	return strings.Join(all, ", ")
+	return strings.Join(append(all, p.member), ", ")
 }
 
 func (p *Pruning) remove(ctx context.Context, tx pgx.Tx, s Stretch, statement func(where string) string) (Removed, error) {
@@ -72,8 +74,16 @@ func (p *Pruning) removed(rows [][][]byte) (r Removed, err error) {
 			}
 			through[i] = max(through[i], record.Position)
 		}
-		if rest := values[2*len(p.orders):]; len(rest) > 0 {
-			r.Contents = append(r.Contents, bytes.Clone(rest[0]))
+		rest := values[2*len(p.orders):]
+		member, err := strconv.ParseUint(string(rest[0]), 10, 32)
+		if err != nil {
+			return Removed{}, err
+		}
+		if !slices.Contains(r.Tables, uint32(member)) {
+			r.Tables = append(r.Tables, uint32(member))
+		}
+		if len(rest) > 1 {
+			r.Contents = append(r.Contents, bytes.Clone(rest[1]))
 		}
 		r.Rows++
 	}
@@ -180,7 +190,7 @@ const archiveSQL = `/* source.archive */
 WITH gone AS (
 	DELETE FROM %s AS t
 	WHERE %s
-	RETURNING t.*
+	RETURNING t.*, t.tableoid
 ), kept AS (
 	INSERT INTO %s (%s) OVERRIDING SYSTEM VALUE
 	SELECT %[4]s FROM gone

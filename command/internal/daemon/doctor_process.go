@@ -218,7 +218,7 @@ func (d *doctor) position(ctx context.Context, p Process, source *table.Source, 
 	i := slices.IndexFunc(rows, func(row cursor.Row) bool { return row.Process == p.Name })
 	if i >= 0 {
 		at = rows[i].Position
-	} else if err := d.creation(ctx, p, source); err != nil {
+	} else if err := errors.Join(d.creation(ctx, p, source), d.lacks(ctx, p, source)); err != nil {
 		return err
 	}
 	if at == processor.Beginning || at == processor.End || at == cursor.Unplaced {
@@ -283,6 +283,29 @@ func (d *doctor) creation(ctx context.Context, p Process, source *table.Source) 
 		"or, if the process had another name: ordered-dispatcher process rename OLD %s", noStart.Count(), visible.Shell(p.Name)),
 		"it has no cursor yet, and the file does not say where it starts")
 	return nil
+}
+
+// lacks notes that retention has removed records from the start of a process on. A start sends what is there, so it is not
+// refused as a seek is. A role that may not read how far rows are gone gets no note.
+func (d *doctor) lacks(ctx context.Context, p Process, source *table.Source) error {
+	if p.Start == processor.End {
+		return nil
+	}
+	name, err := source.Name(ctx)
+	if err != nil || name == "" {
+		return err
+	}
+	all, err := operator.New(d.store).PrunedAround(ctx, name)
+	if denied(err) {
+		return nil
+	}
+	i := slices.IndexFunc(all, func(gone operator.Pruned) bool {
+		return p.Start == "" || p.Start == processor.Beginning || table.SameOrder(gone.Through, p.Start) && p.Start < gone.Through
+	})
+	if i >= 0 {
+		d.find(p.Name, Note, "put them back before it starts, if its receiver needs them", "it has no cursor yet, and starts with what the table holds: %s", all[i])
+	}
+	return err
 }
 
 // mayBeLost warns that a process without a cursor may have had one. run refuses to begin it if the file does not set

@@ -161,7 +161,8 @@ func (r *retention) certain() error {
 		"or run it once with this version; if nobody runs it any more: %s", rules.ErrUnknown, oneOf(unknown), strings.Join(forget, "; "))
 }
 
-// relatedSQL reports whether two tables are the same, or one is below the other. It needs no right to them.
+// relatedSQL reports whether two tables are the same, or one is below the other. A partition that retention has closed
+// ($3) counts as one until it is dropped, also once it is detached. It needs no right to them.
 const relatedSQL = `/* daemon.related */
 WITH RECURSIVE up (oid) AS (
 	SELECT to_regclass($1)::oid
@@ -169,6 +170,8 @@ WITH RECURSIVE up (oid) AS (
 	SELECT i.inhparent FROM pg_inherits i JOIN up ON i.inhrelid = up.oid
 ), down (oid) AS (
 	SELECT to_regclass($1)::oid
+	UNION
+	SELECT o.conrelid FROM pg_constraint o WHERE o.conname = $3 AND obj_description(o.oid, 'pg_constraint') = $1
 	UNION
 	SELECT i.inhrelid FROM pg_inherits i JOIN down ON i.inhparent = down.oid
 )
@@ -179,7 +182,7 @@ func related(ctx context.Context, pool *pgxpool.Pool, one, other string) (is boo
 		return true, nil
 	}
 	err = ask(ctx, pool, func(ctx context.Context, tx pgx.Tx) error {
-		return tx.QueryRow(ctx, relatedSQL, binary, one, other).Scan(&is)
+		return tx.QueryRow(ctx, relatedSQL, binary, one, other, table.Closing).Scan(&is)
 	})
 	return is, err
 }

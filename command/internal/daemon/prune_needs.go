@@ -56,7 +56,11 @@ func (r TableRule) needsOf(ctx context.Context, source *table.Source) (needs rul
 	default:
 		return needs, fmt.Errorf("it is not known which rights mode %s needs", r.Mode)
 	}
-	return needs, nil
+	parted, err := source.Parted(ctx)
+	if parted && needs.owned == "" {
+		may(name, "SELECT", table.MemberColumn)
+	}
+	return needs, err
 }
 
 // ruleSource returns a source of the table of a rule.
@@ -134,7 +138,36 @@ func (d *doctor) rules(ctx context.Context) error {
 				"role %s does not own %s, and only an owner can drop its partitions", role, needs.owned)
 		}
 	}
+	if err := d.otherSchemas(ctx); err != nil {
+		return err
+	}
 	return d.missing(ctx, "", needed)
+}
+
+// otherSchemasSQL finds cursors in schemas other than $1. It needs no right to them.
+const otherSchemasSQL = `/* doctor.other_schemas */
+SELECT n.nspname::text
+FROM pg_class c
+JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relname = 'cursor_pruned' AND obj_description(c.oid, 'pg_class') LIKE 'ordered-dispatcher:%' AND n.nspname <> $1
+ORDER BY 1
+LIMIT 100`
+
+// otherSchemas names the schemas whose cursors hold no row back.
+func (d *doctor) otherSchemas(ctx context.Context) error {
+	var all []string
+	err := ask(ctx, d.pool, func(ctx context.Context, tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, otherSchemasSQL, binary, d.config.schema())
+		if err == nil {
+			all, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		}
+		return err
+	})
+	if len(all) > 0 {
+		d.find("", Note, "if a process there reads a table that has a rule here: put its cursor into this schema, or remove the rule",
+			"there are cursors in other schemas, too (%s): retention does not see them, and removes rows that they have yet to pass", oneOf(all))
+	}
+	return err
 }
 
 // closedSQL finds partitions, and tables that were some, which retention has closed and not dropped yet. It uses the

@@ -145,23 +145,19 @@ func (r *Records) kept(ctx context.Context, a *Answer, at, first cursor.Position
 	if err != nil {
 		return err
 	}
-	all, err := r.op.Pruned(ctx, name)
-	if err != nil {
+	all, err := r.op.PrunedAround(ctx, name)
+	if err != nil || len(all) == 0 {
 		return err
 	}
-	for _, p := range all {
-		through := p.Through
-		if !table.SameOrder(through, a.row.Position) || at >= through || first > through {
-			continue
-		}
-		fate := "were removed"
-		if p.Place != "" {
-			fate = "are in " + visible.Line(p.Place)
-		}
-		return fmt.Errorf("%w: those of %s up to position %s %s (retention, mode %s). To get the others, ask again with --pruned, or pruned=true",
-			ErrRemoved, visible.Line(p.Table), visible.Cut(string(through)), fate, p.Mode)
+	i := slices.IndexFunc(all, func(p operator.Pruned) bool { return table.SameOrder(p.Through, a.row.Position) })
+	switch {
+	case i < 0:
+		return fmt.Errorf("%w, or may be: %s, a place that cannot be compared with those of this process. To get what is there, ask again with --pruned, or pruned=true", ErrRemoved, all[0])
+	case at >= all[i].Through || first > all[i].Through:
+		return nil
+	default:
+		return fmt.Errorf("%w: %s. To get the others, ask again with --pruned, or pruned=true", ErrRemoved, all[i])
 	}
-	return nil
 }
 
 const (

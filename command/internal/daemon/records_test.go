@@ -170,7 +170,7 @@ func TestShow_SaysWhatRetentionRemoved(t *testing.T) {
 	require.Equal(t, "5 6 7", show(t, config, daemon.Ask{After: 4}).text())
 	err = daemon.ShowRecords(t.Context(), config, "a", daemon.Ask{After: 3, Limit: 10}, &bytes.Buffer{})
 	require.ErrorIs(t, err, daemon.ErrRemoved)
-	require.ErrorContains(t, err, "those of public.bookings up to position "+string(oldAt(4))+" were removed (retention, mode delete)")
+	require.ErrorContains(t, err, "records of public.bookings up to position "+string(oldAt(4))+" were removed (retention, mode delete)")
 	require.Equal(t, daemon.ExitFailed, daemon.ExitCode(err))
 	require.Equal(t, "5 6 7", show(t, config, daemon.Ask{After: 3, Pruned: true}).text())
 }
