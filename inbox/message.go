@@ -45,7 +45,7 @@ func FromHeaders(stream string, get func(name string) string) (Message, error) {
 		Replay: get("ordered-replay") == "true", ClaimCheck: get("ordered-claim-check") == "true", ContentEncoding: get("ordered-content-encoding"),
 		Stream: stream,
 	}
-	if m.DedupKey == "" && get("ordered-worker") != "" {
+	if m.Process != "" && m.DedupKey == "" && get("ordered-version") == "" { // every record has these two
 		return m, ErrClaim
 	}
 	var err error

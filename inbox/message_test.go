@@ -9,7 +9,7 @@ import (
 )
 
 func headers(more map[string]string) func(string) string {
-	all := map[string]string{"ordered-process": "p", "ordered-origin": "o", "ordered-sequence": "7", "ordered-epoch": "3", "ordered-dedup-key": "k"}
+	all := map[string]string{"ordered-version": "1", "ordered-process": "p", "ordered-origin": "o", "ordered-sequence": "7", "ordered-epoch": "3", "ordered-dedup-key": "k"}
 	for name, value := range more {
 		all[name] = value
 	}
@@ -31,7 +31,7 @@ func TestFromHeaders_ShowsThatThePayloadIsPacked(t *testing.T) {
 
 func TestFromHeaders_AClaimIsNoRecord(t *testing.T) {
 	t.Parallel()
-	_, err := inbox.FromHeaders("", headers(map[string]string{"ordered-dedup-key": "", "ordered-worker": "0123456789abcdef"}))
+	_, err := inbox.FromHeaders("", headers(map[string]string{"ordered-version": "", "ordered-dedup-key": ""}))
 	require.ErrorIs(t, err, inbox.ErrClaim)
 	require.ErrorIs(t, err, inbox.ErrMessage, "over HTTP, 400")
 	_, err = inbox.FromHeaders("", headers(map[string]string{"ordered-dedup-key": ""}))
