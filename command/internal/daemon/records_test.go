@@ -433,17 +433,17 @@ func TestRecords_IdleClientsCostNothing(t *testing.T) {
 	}, patience, 20*time.Millisecond)
 }
 
-// The role of the workers needs one right more, which grants prints.
+// The role of the workers needs two rights more, which grants prints.
 func TestGrants_LetAWorkerShowRecords(t *testing.T) {
 	t.Parallel()
-	pool, config := drained(t, stdoutProcess)
+	pool, config := withReplays(t)
 	config.ListenToken = listenToken
 	name, address := role(t, pool)
 	var sql bytes.Buffer
 	require.NoError(t, daemon.Grants(t.Context(), &sql, daemon.GrantsConfig{Config: config, Role: name}))
 	pgtest.Exec(t, pool, sql.String())
 	config.Database = address
-	require.Equal(t, "3 4 5", show(t, config, daemon.Ask{After: 2}).text())
+	require.Equal(t, "6 2 3 7", show(t, config, daemon.Ask{After: 5}).text())
 	m := asking(t, config)
 	response, text := m.ask("Bearer "+listenToken, "/records/a?after=2")
 	require.Equal(t, http.StatusOK, response.StatusCode, text+m.log.String())
