@@ -26,6 +26,7 @@ type Passage struct {
 	Certain bool
 
 	moves  []Event // since Floor, the newest first
+	all    []Event // moves, and those before
 	number int64
 }
 
@@ -80,7 +81,7 @@ func passage(row cursor.Row, moves []Event, sequence int64) Passage {
 	p := Passage{Row: row, Anchor: row.Position}
 	last := row.Sequence // at the anchor
 	floor := func(at cursor.Position, certain bool, since int) Passage {
-		p.Floor, p.Certain, p.Back, p.moves, p.number = at, certain, max(0, last-sequence), moves[:since], sequence
+		p.Floor, p.Certain, p.Back, p.moves, p.all, p.number = at, certain, max(0, last-sequence), moves[:since], moves, sequence
 		return p
 	}
 	for i, e := range moves {
@@ -194,7 +195,10 @@ func (p Passage) After(at cursor.Position) Passed {
 // to again, or came to again, is in its turn. Before the replay, a worker that died may have sent more records than the
 // cursor shows, but fewer than a SeekGap.
 func (p Passage) addReplays(at cursor.Position, passed *Passed) {
-	for _, e := range slices.Backward(p.moves) {
+	for i, e := range p.all {
+		if e.Action == "create" || e.Action == "place" {
+			break // before it, there was another cursor
+		}
 		if e.Action != replay || e.To > p.Row.Position || inside(passed.Delivered, e.To) {
 			continue
 		}
@@ -207,13 +211,14 @@ func (p Passage) addReplays(at cursor.Position, passed *Passed) {
 		switch noted := detail.Sequence != nil; {
 		case noted && *detail.Sequence+cursor.SeekGap > p.number:
 			passed.Replayed = append(passed.Replayed, Replay{e, detail.Letter, detail.Position})
-		case noted: // the receiver had it before the number
+		case noted, i >= len(p.moves): // the receiver had it before the number
 		case e.To > at: // it was put aside after the number
 			passed.Replayed = append(passed.Replayed, Replay{e, detail.Letter, e.To})
 		default:
 			passed.Omitted = append(passed.Omitted, e)
 		}
 	}
+	slices.Reverse(passed.Replayed)
 }
 
 // inside reports whether one of the stretches has a position.
