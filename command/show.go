@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
-	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
@@ -27,12 +26,16 @@ func (c *showCommand) Run(ctx context.Context, sys system) error {
 	if c.Limit < 1 || c.Limit > daemon.MaxShown {
 		return &daemon.UsageError{Err: fmt.Errorf("--limit must be between 1 and %d", daemon.MaxShown)}
 	}
+	from, err := daemon.ParsePlace(c.From)
+	if err != nil {
+		return &daemon.UsageError{Err: fmt.Errorf("--from: %w", err)}
+	}
 	config, err := c.load(sys)
 	if err != nil {
 		return err
 	}
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	ask := daemon.Ask{After: c.After, From: cursor.Position(c.From), Limit: c.Limit, Pruned: c.Pruned}
+	ask := daemon.Ask{After: c.After, From: from, Limit: c.Limit, Pruned: c.Pruned}
 	return daemon.ShowRecords(ctx, config, c.Process, ask, visible.JSON(sys.stdout))
 }

@@ -17,7 +17,7 @@ type VersionError struct {
 }
 
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("inbox: the record follows version %.50q of the contract, and this receiver knows version %s: upgrade the one that is older", e.Version, version)
+	return fmt.Sprintf("inbox: the record follows version %.50q of the contract, and this receiver knows version %s: upgrade the one that is older", e.Version, knownVersion)
 }
 
 // OriginError means that another cursor sent the message than the one before: another database has a process of that

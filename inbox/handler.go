@@ -118,7 +118,7 @@ func answer(w http.ResponseWriter, err error) {
 	case err == nil:
 		return
 	case errors.As(err, &other):
-		w.Header().Set("Ordered-Version", version)
+		w.Header().Set("Ordered-Version", knownVersion)
 	case errors.As(err, &origin):
 		w.Header().Set("Ordered-Origin", escape(origin.Noted))
 	case errors.As(err, &stale):

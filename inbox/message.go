@@ -13,8 +13,12 @@ import (
 // ErrMessage means that a header is missing, wrong, or there twice. Answer 400.
 var ErrMessage = errors.New("inbox: the request is no record")
 
-// version is that of the contract that this package knows.
-const version = "1"
+// knownVersion is the version of the contract that this package knows.
+const knownVersion = "1"
+
+// ErrClaim means that the message is a claim of a worker, and not a record: the sink nats keeps one in its stream.
+// Acknowledge it, and go on. It wraps ErrMessage.
+var ErrClaim = fmt.Errorf("%w: it is the claim of a worker", ErrMessage)
 
 // Message is what Handle has to know of a record. FromHeaders reads it from the headers of a protocol.
 type Message struct {
@@ -25,6 +29,11 @@ type Message struct {
 	DedupKey string // "ordered-dedup-key"
 	// Replay is true for a record out of its turn: a dead letter that is replayed, or one that the receiver asked for.
 	Replay bool
+	// ClaimCheck reports that the payload is a reference to an object, and not the payload itself: see docs/producers.md.
+	ClaimCheck bool
+	// ContentEncoding is how the payload is encoded, or the object of a reference, such as "zstd"; "" if it is not. Do not
+	// decode such a payload before it is unpacked: a reference is JSON, too.
+	ContentEncoding string
 	// Stream names the part of the process's records that has an order of its own: a partition of Kafka, or an ordering
 	// key of Pub/Sub. It is "" where all records have one order, as over HTTP.
 	Stream string
@@ -32,14 +41,19 @@ type Message struct {
 
 // FromHeaders reads a message of a stream from headers, properties or attributes: get returns the text of one, "" if it
 // is absent. stream is Message.Stream: with Kafka the topic and the partition, and "" where all records have one order.
-// The error wraps ErrMessage, or is a *VersionError.
+// The error wraps ErrMessage, and for a claim ErrClaim, or it is a *VersionError.
 func FromHeaders(stream string, get func(name string) string) (Message, error) {
-	if err := requireVersion(get("ordered-version")); err != nil {
+	process, key, version := get("ordered-process"), get("ordered-dedup-key"), get("ordered-version")
+	if process != "" && key == "" && version == "" { // every record has these two
+		return Message{Process: process}, ErrClaim
+	}
+	if err := requireVersion(version); err != nil {
 		return Message{}, err
 	}
 	m := Message{
-		Process: get("ordered-process"), Origin: get("ordered-origin"), DedupKey: get("ordered-dedup-key"),
-		Replay: get("ordered-replay") == "true", Stream: stream,
+		Process: process, Origin: get("ordered-origin"), DedupKey: key,
+		Replay: get("ordered-replay") == "true", ClaimCheck: get("ordered-claim-check") == "true", ContentEncoding: get("ordered-content-encoding"),
+		Stream: stream,
 	}
 	var err error
 	if m.Sequence, err = number(get, "ordered-sequence"); err != nil {
@@ -54,7 +68,7 @@ func FromHeaders(stream string, get func(name string) string) (Message, error) {
 // requireVersion comes first: in another version, names may be missing or mean something else.
 func requireVersion(text string) error {
 	switch text {
-	case version:
+	case knownVersion:
 		return nil
 	case "":
 		return fmt.Errorf("%w: it lacks ordered-version", ErrMessage)

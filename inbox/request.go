@@ -27,11 +27,7 @@ var (
 type Request struct {
 	Message
 	Type, Key string
-	// ClaimCheck reports that Body is a reference to an object, and not the payload: see docs/producers.md.
-	ClaimCheck bool
-	// ContentEncoding is how the payload is encoded, such as "zstd"; "" if it is not.
-	ContentEncoding string
-	Body            []byte
+	Body      []byte
 }
 
 // read checks a request, and returns the record in it. It reads the body last, so that a request without a signature,
@@ -56,10 +52,7 @@ func (h *Handler) read(w http.ResponseWriter, req *http.Request) (Request, error
 	}
 	get := func(name string) string { return unescape(req.Header.Get(name)) }
 	m, err := FromHeaders("", get)
-	return Request{
-		Message: m, Type: get("ordered-type"), Key: get("ordered-key"),
-		ClaimCheck: get("ordered-claim-check") == "true", ContentEncoding: get("ordered-content-encoding"), Body: body,
-	}, err
+	return Request{Message: m, Type: get("ordered-type"), Key: get("ordered-key"), Body: body}, err
 }
 
 // isTimely reports whether a request has a signature, and a time that is near enough to the clock.

@@ -12,13 +12,20 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/internal/wire"
 )
 
-// WriteLine writes a delivery as one line of JSON, for a receiver that asks for it. Its members are the names of
-// docs/wire.md with their values as text, then headers, and the payload's bytes: body has them as a string, or else
-// body_base64, if they are not UTF-8. Each Write to w has whole characters.
-func WriteLine(w io.Writer, d processor.Delivery) error {
+// WriteLine writes a delivery to a sink as one line of JSON, for a receiver that asks for it. Its members are the names
+// of docs/wire.md with their values as text, then headers, and the bytes that the sink would send: body has them as a
+// string, or else body_base64, if they are not UTF-8. Each Write to w has whole characters.
+func WriteLine(w io.Writer, to Config, d processor.Delivery) error {
+	body, contentType := []byte(d.Payload), wire.ContentType
+	if e, ok := to.(Enveloped); ok {
+		body, contentType = e.Envelope(d)
+	}
 	l := line{w: w}
 	separator := "{"
 	wire.Each(d, func(name, value string) {
+		if name == wire.HeaderContentType {
+			value = contentType
+		}
 		l.raw(separator)
 		l.text([]byte(name))
 		l.raw(":")
@@ -37,12 +44,12 @@ func WriteLine(w io.Writer, d processor.Delivery) error {
 	if len(d.Headers) == 0 {
 		l.raw("{")
 	}
-	if utf8.Valid(d.Payload) {
+	if utf8.Valid(body) {
 		l.raw(`},"body":`)
-		l.text(d.Payload)
+		l.text(body)
 	} else {
 		l.raw(`},"body_base64":`)
-		l.base64(d.Payload)
+		l.base64(body)
 	}
 	l.raw("}\n")
 	l.flush(0)

@@ -42,7 +42,7 @@ func TestWriteLine_IsOneLineThatAReceiverReads(t *testing.T) {
 			Process: "pay", Origin: "o", Sequence: 12, Epoch: 3, Attempt: 1, After: "int:1",
 		}
 		var w pieces
-		require.NoError(t, sinks.WriteLine(&w, d))
+		require.NoError(t, sinks.WriteLine(&w, nil, d))
 		require.False(t, w.torn)
 		require.Equal(t, 1, strings.Count(w.String(), "\n"))
 		var line map[string]any

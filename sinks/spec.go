@@ -94,6 +94,12 @@ type Confidential interface {
 	Confidential() map[string]string
 }
 
+// Enveloped is a Config whose sink may put the payload into a body of another form. A receiver that asks for a record gets
+// that body.
+type Enveloped interface {
+	Envelope(d processor.Delivery) (body []byte, contentType string)
+}
+
 // Exclusive is a Config whose receiver has something that belongs to one process. Two processes that share it would
 // put each other out by turns. Owned names it, and how a process gets its own; "" if there is none.
 type Exclusive interface {

@@ -37,9 +37,16 @@ WHERE ` + lettersOfSQL + `
 // eraseLettersSQL empties resolved dead letters. Their place in the audit of what was not delivered in its turn stays.
 const eraseLettersSQL = `/* cursor.erase_letters */
 UPDATE {schema}.dead_letter
-SET key = '', headers = '{}', payload = NULL, error = 'erased'
+SET key = '', headers = '{}', payload = NULL, error = '` + erasedError + `'
 WHERE ` + lettersOfSQL + `
 	AND resolution IS NOT NULL`
+
+const erasedError = "erased"
+
+// Erased reports that an erasure has emptied a dead letter.
+func Erased(l cursor.DeadLetter) bool {
+	return l.Resolution != "" && l.Failure.Error == erasedError && l.Payload == nil
+}
 
 // EraseLetters empties resolved dead letters, and returns how many. It returns ErrOpenLetter if one is open. It is for
 // a transaction of Prune.

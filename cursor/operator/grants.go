@@ -80,7 +80,7 @@ func (o *Operator) Needs(duties ...Duty) []privilege.Privilege {
 		case DutyReplay:
 			needed = append(needed, o.may("SELECT", "dead_letter", "headers", "payload"))
 		case DutyShow:
-			needed = append(needed, o.may("SELECT", "cursor_pruned"))
+			needed = append(needed, o.may("SELECT", "cursor_pruned"), o.may("SELECT", "dead_letter", append([]string{"headers", "payload"}, tables.LetterColumns...)...))
 		case DutyPrune:
 			needed = append(append(needed, o.auditNeeds()...),
 				o.may("SELECT", "cursor_pruned"),

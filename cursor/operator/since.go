@@ -25,7 +25,17 @@ type Passage struct {
 	Floor   cursor.Position
 	Certain bool
 
-	moves []Event // since Floor, the newest first
+	moves  []Event // since Floor, the newest first
+	all    []Event // moves, and those before
+	number int64
+}
+
+// Replay is a dead letter that was replayed after the number.
+type Replay struct {
+	Event  Event
+	Letter int64 // the number of the dead letter
+	// At is where the cursor was. An event of an older version does not have it. Then At is the record's own position.
+	At cursor.Position
 }
 
 // Stretch is a range of positions: those after one, up to and including another.
@@ -37,8 +47,11 @@ const (
 	toSequence   = "to_sequence"
 )
 
+// replay is the action of a dead letter that was delivered after all.
+const replay = "dead_letter_replayed"
+
 // moving are the actions of events that move a cursor or its sequence, or that are about a record that it passed.
-var moving = strings.Join([]string{"create", "place", "rename", "seek", "skip", "retry", "restored", "promoted", "settled", "dead_letter", "dead_letter_replayed"}, ",")
+var moving = strings.Join([]string{"create", "place", "rename", "seek", "skip", "retry", "restored", "promoted", "settled", "dead_letter", replay}, ",")
 
 // Since looks up what the cursor of a process has passed since its sequence was at a number. It returns
 // cursor.ErrUnknown if there is no cursor.
@@ -68,7 +81,7 @@ func passage(row cursor.Row, moves []Event, sequence int64) Passage {
 	p := Passage{Row: row, Anchor: row.Position}
 	last := row.Sequence // at the anchor
 	floor := func(at cursor.Position, certain bool, since int) Passage {
-		p.Floor, p.Certain, p.Back, p.moves = at, certain, max(0, last-sequence), moves[:since]
+		p.Floor, p.Certain, p.Back, p.moves, p.all, p.number = at, certain, max(0, last-sequence), moves[:since], moves, sequence
 		return p
 	}
 	for i, e := range moves {
@@ -125,44 +138,92 @@ func (e Event) leaps(known bool) bool {
 	}
 }
 
-// After returns what the cursor has passed from a place on, up to where it is: the stretches whose records it delivered,
-// in their order, and the events by which it passed records that it did not deliver. at is the place of the number.
-// Records that come again after a seek back are not among them, as far as the cursor has not come to them.
-func (p Passage) After(at cursor.Position) (delivered []Stretch, omitted []Event) {
+// Passed is what a cursor has passed from a place on, up to where it is.
+type Passed struct {
+	// Delivered are the stretches whose records it delivered, in their order.
+	Delivered []Stretch
+	// Omitted are the events by which it passed records that it did not deliver. One of a replay is among them if it is not
+	// known whether that came after the number.
+	Omitted []Event
+	// Replayed are the dead letters that were replayed after the number, in the order of their replays. Their records may be
+	// from before the place, and are in no stretch.
+	Replayed []Replay
+}
+
+// After returns what the cursor has passed. at is the place of the number. Records that come again after a seek back are
+// not in it, as far as the cursor has not come to them.
+func (p Passage) After(at cursor.Position) Passed {
 	replayed := map[cursor.Position]bool{}
 	for _, e := range p.moves {
-		replayed[e.To] = replayed[e.To] || e.Action == "dead_letter_replayed"
+		replayed[e.To] = replayed[e.To] || e.Action == replay
 	}
-	here := at
+	var passed Passed
+	here, low := at, at
 	pass := func(upTo cursor.Position) {
-		s := Stretch{max(here, at), min(upTo, p.Row.Position)}
+		s := Stretch{max(here, low), min(upTo, p.Row.Position)}
 		if s.After < s.UpTo {
-			delivered = append(delivered, s)
+			passed.Delivered = append(passed.Delivered, s)
 		}
 	}
 	for _, e := range slices.Backward(p.moves) {
 		switch {
-		case e.Action == "seek":
+		case e.Action == "seek": // after the number: all that the cursor passes from here on was sent, also if it comes before the place
 			pass(e.From)
-			here = e.To
-		case (e.Action == "skip" || e.Action == "dead_letter") && !replayed[e.To]:
+			here, low = e.To, min(low, e.To)
+		case e.Action == "skip" || e.Action == "dead_letter":
 			pass(e.From)
 			here = max(here, e.To) // it is before here if it was before the number
 		default:
 			continue
 		}
-		if e.From < e.To {
-			omitted = append(omitted, e)
+		if e.From < e.To && (e.Action != "dead_letter" || !replayed[e.To]) {
+			passed.Omitted = append(passed.Omitted, e)
 		}
 	}
 	pass(p.Row.Position)
-	delivered = merged(delivered)
-	omitted = slices.DeleteFunc(omitted, func(e Event) bool {
-		s := Stretch{max(e.From, at), min(e.To, p.Row.Position)}
-		return s.After >= s.UpTo || covers(delivered, s)
+	passed.Delivered = merged(passed.Delivered)
+	passed.Omitted = slices.DeleteFunc(passed.Omitted, func(e Event) bool {
+		s := Stretch{max(e.From, low), min(e.To, p.Row.Position)}
+		return s.After >= s.UpTo || covers(passed.Delivered, s)
 	})
-	slices.SortStableFunc(omitted, func(a, b Event) int { return cmp.Compare(a.From, b.From) })
-	return delivered, omitted
+	p.addReplays(at, &passed)
+	slices.SortStableFunc(passed.Omitted, func(a, b Event) int { return cmp.Compare(a.From, b.From) })
+	return passed
+}
+
+// addReplays adds the replays that a receiver at the number may lack, the oldest first. One whose record the cursor comes
+// to again, or came to again, is in its turn. Before the replay, a worker that died may have sent more records than the
+// cursor shows, but fewer than a SeekGap.
+func (p Passage) addReplays(at cursor.Position, passed *Passed) {
+	for i, e := range p.all {
+		if e.Action == "create" || e.Action == "place" {
+			break // before it, there was another cursor
+		}
+		if e.Action != replay || e.To > p.Row.Position || inside(passed.Delivered, e.To) {
+			continue
+		}
+		var detail struct {
+			Letter   int64           `json:"dead_letter"`
+			Sequence *int64          `json:"sequence"`
+			Position cursor.Position `json:"position"`
+		}
+		_ = json.Unmarshal(e.Detail, &detail)
+		switch noted := detail.Sequence != nil; {
+		case noted && *detail.Sequence+cursor.SeekGap > p.number:
+			passed.Replayed = append(passed.Replayed, Replay{e, detail.Letter, detail.Position})
+		case noted, i >= len(p.moves): // the receiver had it before the number
+		case e.To > at: // it was put aside after the number
+			passed.Replayed = append(passed.Replayed, Replay{e, detail.Letter, e.To})
+		default:
+			passed.Omitted = append(passed.Omitted, e)
+		}
+	}
+	slices.Reverse(passed.Replayed)
+}
+
+// inside reports whether one of the stretches has a position.
+func inside(all []Stretch, at cursor.Position) bool {
+	return slices.ContainsFunc(all, func(s Stretch) bool { return s.After < at && at <= s.UpTo })
 }
 
 // merged sorts stretches, and joins those that touch.

@@ -176,6 +176,8 @@ var daemonMutants = []mutant{
 		code("sources/table.Source.bound", "s.config.Delivered", "false")),
 	mutate("a receiver that asks gets what an operator skipped", "command/internal/daemon.TestShow_NamesWhatWasSkippedSoughtPastOrPutAside",
 		code("cursor/operator.Passage.After", `e.Action == "skip"`, "false")),
+	mutate("a receiver that asks does not get a dead letter that was replayed after its backup", "command/internal/daemon.TestShow_AReplayComesWhereItCame",
+		code("cursor/operator.Passage.addReplays", "*detail.Sequence+cursor.SeekGap > p.number", "false")),
 	mutate("the audit does not have the numbers of a leap", "cursor/operator.TestSince_KnowsTheNumbersOfASeekAPromotionAndARename",
 		code("cursor/operator.Change.detail", "c.After.Sequence > c.Before.Sequence+1", "false")),
 	mutate("an answer that lacks what retention removed looks whole", "command/internal/daemon.TestShow_SaysWhatRetentionRemoved",

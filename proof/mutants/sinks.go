@@ -63,6 +63,8 @@ var sinksMutants = []mutant{
 		code("sinks/rabbitmq.Sink.settle", "s.drain(ctx)", "error(nil)")),
 	mutate("headers of a record route its message elsewhere", "sinks/rabbitmq.TestDeliverBatch_NoHeaderOfARecordReroutesItsMessage",
 		code("sinks/rabbitmq.publishing", "wire.Ours(name) || wire.AMQP(name)", "wire.Ours(name)")),
+	mutate("a row's own content-type replaces that of the contract", "sinks/internal/wire.TestReserved_KnowsTheNamesInAnyCase",
+		code("sinks/internal/wire.Ours", "strings.EqualFold(name, HeaderContentType)", "false")),
 	mutate("a record reaches a queue of RabbitMQ's own", "sinks/rabbitmq.TestDeliverBatch_NoRecordReachesAQueueOfTheBrokersOwn",
 		code("sinks/rabbitmq.Sink.message", `s.config.Exchange == ""`, "false")),
 	mutate("a child's answer to another record counts", "sinks/exec.TestDeliverBatch_AnAnswerThatIsNoneAcknowledgesNothing/swaps,_window_1",

@@ -76,7 +76,7 @@ func headers(d *processor.Delivery) []kgo.RecordHeader {
 
 // isOurs reports whether a header of a record could be mistaken for one of ours.
 func isOurs(name string) bool {
-	return wire.Ours(name) || strings.EqualFold(name, dedupHeader) || strings.EqualFold(name, "content-type")
+	return wire.Ours(name) || strings.EqualFold(name, dedupHeader)
 }
 
 // size is about the size of a message in a batch.

@@ -46,7 +46,7 @@ func (s *Sink) entry(d processor.Delivery, limit int64) (entry, error) {
 	}
 	wire.Each(d, func(name, value string) { e.add(name, value) })
 	for name, value := range d.Headers {
-		if !wire.Ours(name) && name != wire.HeaderContentType && name != fieldPayload {
+		if !wire.Ours(name) && name != fieldPayload {
 			e.add(name, value)
 		}
 	}

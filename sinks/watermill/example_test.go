@@ -5,14 +5,24 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/ThreeDotsLabs/watermill/pubsub/gochannel"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/watermill"
 )
 
-// A GoChannel keeps the guarantee if Publish waits for the subscriber. In a program
-// the processor calls Deliver: processor.Config{Dispatch: processor.Each(sink), …}.
+// In a program the processor calls Deliver. docs/sinks/watermill.md has this.
+func ExampleSink() {
+	_ = func(publisher message.Publisher, store *cursor.Store, source processor.Source) (*processor.Process, error) {
+		sink, err := watermill.New(watermill.Config{Publisher: publisher, Topic: "bookings.{{lower .Type}}"})
+		process, err := processor.New(processor.Config{Process: "bookings", Store: store, Source: source, Dispatch: processor.Each(sink)})
+		return process, err
+	}
+}
+
+// A GoChannel keeps the guarantee if Publish waits for the subscriber.
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/internal/wire"
 )
 
 // The attributes of a record's event, CloudEvents 1.0.2.
@@ -44,6 +45,14 @@ type event struct {
 }
 
 const structuredType = "application/cloudevents+json; charset=utf-8"
+
+// envelope returns the body of a request, and its type.
+func (f Format) envelope(d processor.Delivery) (body []byte, contentType string) {
+	if f == CloudEventsStructured {
+		return structured(d), structuredType
+	}
+	return d.Payload, wire.ContentType
+}
 
 // structured returns the body of a record's event. It puts in the payload's bytes as they are, since a JSON encoder
 // would change them, and copies them once.

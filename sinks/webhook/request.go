@@ -57,10 +57,7 @@ func (s *Sink) request(ctx context.Context, d processor.Delivery) (*http.Request
 	if err != nil {
 		return nil, nil, err
 	}
-	content := []byte(d.Payload)
-	if s.format == CloudEventsStructured {
-		content = structured(d)
-	}
+	content, _ := s.format.envelope(d)
 	req := *s.template // without a context: exchange gives it one
 	req.URL, req.Header = url, s.header(d, content, time.Now())
 	// The span of the attempt, if there is one, or else the record's own trace.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/plaintext"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks"
 )
 
@@ -32,6 +33,11 @@ func (c Config) Open(sinks.Environment) (sinks.Opened, error) {
 		timeout *= 2
 	}
 	return sinks.Opened{Each: sink, Timeout: sinks.CallTimeout(timeout)}, err
+}
+
+// Envelope returns the body of a request for a record, and its type.
+func (c Config) Envelope(d processor.Delivery) (body []byte, contentType string) {
+	return c.Format.envelope(d)
 }
 
 // Exposures finds a receiver to which secrets go without TLS.

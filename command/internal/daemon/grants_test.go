@@ -178,6 +178,7 @@ GRANT INSERT ("database_oid", "epoch", "histories", "position", "process_name", 
 
 -- If role "dispatcher" is to show records again (`+"`ordered-dispatcher show`"+`), it also needs this:
 -- GRANT SELECT ON "od"."cursor_pruned" TO "dispatcher";
+-- GRANT SELECT ("at", "attempts", "class", "error", "first_failed_at", "headers", "id", "key", "payload", "position", "process_name", "reason", "record_created_at", "record_id", "resolution", "resolved_at", "resolved_by", "sequence", "table_name", "type") ON "od"."dead_letter" TO "dispatcher";
 
 -- What the processes read and write.
 GRANT USAGE ON SCHEMA "public" TO "dispatcher"; -- a, b, c

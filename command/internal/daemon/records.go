@@ -2,13 +2,12 @@ package daemon
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
-	"time"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -16,7 +15,6 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
-	"github.com/ordered-dispatcher/ordered-dispatcher/sinks"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
@@ -32,12 +30,42 @@ type Records struct {
 type Ask struct {
 	// After is the last sequence that the receiver has.
 	After int64
-	// From is the place to go on from, as an earlier answer ended with; "" for the beginning.
-	From cursor.Position
+	// From is the place to go on from, as an earlier answer ended with; its zero value is the beginning.
+	From Place
 	// Limit bounds the number of records, from 1 on.
 	Limit int
 	// Pruned accepts that retention has removed some of them.
 	Pruned bool
+}
+
+// Place is where an answer ended.
+type Place struct {
+	// Position is the one of the last record in its turn.
+	Position cursor.Position
+	// Replay is the event of the last dead letter that was replayed; 0 before the first.
+	Replay int64
+}
+
+// ParsePlace reads the text that Place.String returns.
+func ParsePlace(text string) (Place, error) {
+	replay, position, found := strings.Cut(text, "+")
+	n, err := strconv.ParseUint(replay, 10, 63)
+	if !found || err != nil { // ids are text, and may have a plus
+		n, position = 0, text
+	}
+	p := Place{cursor.Position(position), int64(n)}
+	if position != "" && !table.IsPosition(p.Position) || p.String() != text {
+		return p, errors.New("it is not a place with which an answer ended")
+	}
+	return p, nil
+}
+
+// String is what a receiver sends back.
+func (p Place) String() string {
+	if p.Replay == 0 {
+		return string(p.Position)
+	}
+	return strconv.FormatInt(p.Replay, 10) + "+" + string(p.Position)
 }
 
 // MaxShown bounds the number of records of one answer.
@@ -91,10 +119,9 @@ func ShowRecords(ctx context.Context, c Config, process string, ask Ask, w io.Wr
 // Answer is what is to be shown.
 type Answer struct {
 	*Records
-	ask       Ask
-	row       cursor.Row
-	delivered []operator.Stretch
-	omitted   []operator.Event
+	ask    Ask
+	row    cursor.Row
+	passed operator.Passed
 }
 
 // Find looks up where the records begin, and which of those after it were delivered. It returns cursor.ErrUnknown if the
@@ -108,7 +135,7 @@ func (r *Records) Find(ctx context.Context, ask Ask) (*Answer, error) {
 	if a.row.Position == cursor.Unplaced {
 		return a, nil
 	}
-	if ask.From != "" && !table.SameOrder(ask.From, a.row.Position) {
+	if ask.From.Position != "" && !table.SameOrder(ask.From.Position, a.row.Position) {
 		return nil, fmt.Errorf("%w: no answer about this process ends at the place to go on from", ErrNumber)
 	}
 	at, first := passage.Anchor, cursor.Position("")
@@ -123,11 +150,14 @@ func (r *Records) Find(ctx context.Context, ask Ask) (*Answer, error) {
 			return nil, fmt.Errorf("%w: rows are gone since then, or it is from before a seek or a failover under an older version: `seek` to where delivery shall go on", ErrNumber)
 		}
 	}
+	a.passed = passage.After(at)
+	if all := a.passed.Delivered; len(all) > 0 && all[0].After < at { // after a seek back
+		at, first = all[0].After, ""
+	}
 	if err := r.kept(ctx, a, at, first); err != nil {
 		return nil, err
 	}
-	a.delivered, a.omitted = passage.After(at)
-	for _, s := range a.delivered {
+	for _, s := range a.passed.Delivered {
 		if s.After != "" && !table.SameOrder(s.After, s.UpTo) {
 			return nil, fmt.Errorf("%w: the order of the source was changed since then: `seek` to where delivery shall go on", ErrNumber)
 		}
@@ -159,116 +189,3 @@ func (r *Records) kept(ctx context.Context, a *Answer, at, first cursor.Position
 		return fmt.Errorf("%w: %s. To get the others, ask again with --pruned, or pruned=true", ErrRemoved, all[i])
 	}
 }
-
-const (
-	readAtOnce  = 100      // records
-	answerBytes = 16 << 20 // of payloads, and one more
-)
-
-// Write writes the answer: a line for each record, in order, and one for each place where records were passed without
-// a delivery. The last line says whether there are more. After an error it is missing.
-func (a *Answer) Write(ctx context.Context, w io.Writer) error {
-	left, bytes := a.ask.Limit, answerBytes
-	omitted := a.omitted
-	for _, s := range a.delivered {
-		var err error
-		if omitted, err = a.omit(w, omitted, func(e operator.Event) bool { return e.From <= s.After }); err != nil {
-			return err
-		}
-		after := max(s.After, a.ask.From)
-		for after < s.UpTo {
-			if left <= 0 || bytes <= 0 {
-				return writeJSON(w, lastLine{lastPlace{From: after}})
-			}
-			page, err := a.source.Read(ctx, after, min(left, readAtOnce))
-			if err != nil {
-				return err
-			}
-			within := slices.DeleteFunc(page.Records, func(r processor.Record) bool { return r.Position > s.UpTo })
-			for _, record := range within {
-				if bytes <= 0 {
-					break
-				}
-				size, err := a.write(ctx, w, record)
-				if err != nil {
-					return err
-				}
-				after, left, bytes = record.Position, left-1, bytes-size
-			}
-			if len(page.Records) == 0 {
-				after = page.Passed
-			}
-			if after == "" || len(within) < len(page.Records) {
-				break
-			}
-		}
-	}
-	if _, err := a.omit(w, omitted, func(operator.Event) bool { return true }); err != nil {
-		return err
-	}
-	return writeJSON(w, lastLine{lastPlace{Sequence: strconv.FormatInt(a.row.Sequence, 10), Origin: a.row.Origin, Position: a.row.Position}})
-}
-
-// write writes one record as it would be delivered now, out of its turn. It returns the size of its payload.
-func (a *Answer) write(ctx context.Context, w io.Writer, r processor.Record) (int, error) {
-	err := r.Fault
-	if err == nil && a.prepare != nil {
-		within, cancel := context.WithTimeout(ctx, a.process.filled().Timeout)
-		defer cancel()
-		var made processor.Record
-		if made, err = a.prepare(within, r); err == nil {
-			r.Type, r.Headers, r.Payload = made.Type, made.Headers, made.Payload
-		}
-	}
-	if err != nil {
-		return 0, fmt.Errorf("record %s at %s cannot be shown: %w", visible.Cut(r.ID), visible.Cut(string(r.Position)), err)
-	}
-	history, err := a.row.Histories.At(r.Position)
-	if err != nil {
-		return 0, err
-	}
-	return len(r.Payload), sinks.WriteLine(w, processor.Delivery{
-		Record: r, Process: a.process.Name, Sequence: max(1, a.row.Sequence), Epoch: max(1, a.row.Epoch), Origin: a.row.Origin, History: history, Attempt: 1, After: r.Position,
-	})
-}
-
-// omit writes the events that are due, unless an earlier answer had them, and returns the others.
-func (a *Answer) omit(w io.Writer, events []operator.Event, due func(operator.Event) bool) ([]operator.Event, error) {
-	for len(events) > 0 && due(events[0]) {
-		if e := events[0]; e.To > a.ask.From {
-			if err := writeJSON(w, omittedLine{omission{e.Action, recordOf(e), e.From, e.To, e.At.UTC()}}); err != nil {
-				return nil, err
-			}
-		}
-		events = events[1:]
-	}
-	return events, nil
-}
-
-// omittedLine is the line about records that the process passed without a delivery. Fields may be added, never changed.
-type omittedLine struct {
-	Omitted omission `json:"omitted"`
-}
-
-type omission struct {
-	Action string          `json:"action"`
-	Record string          `json:"record_id,omitempty"`
-	After  cursor.Position `json:"after"`
-	UpTo   cursor.Position `json:"up_to"`
-	At     time.Time       `json:"at"`
-}
-
-// lastLine ends an answer. Fields may be added, never changed.
-type lastLine struct {
-	End lastPlace `json:"end"`
-}
-
-// lastPlace is where an answer ends: with From there are more records. Without it, there are none up to Sequence.
-type lastPlace struct {
-	From     cursor.Position `json:"from,omitempty"`
-	Sequence string          `json:"sequence,omitempty"`
-	Origin   string          `json:"origin,omitempty"`
-	Position cursor.Position `json:"position,omitempty"`
-}
-
-func writeJSON(w io.Writer, line any) error { return json.NewEncoder(w).Encode(line) }

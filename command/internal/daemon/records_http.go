@@ -17,7 +17,6 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
-	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
 const (
@@ -131,9 +130,7 @@ func parseAsk(query url.Values) (Ask, error) {
 				err = errors.New("it must not be negative")
 			}
 		case name == "from":
-			if ask.From = cursor.Position(value); value != "" && !table.IsPosition(ask.From) {
-				err = errors.New("it is not a place with which an answer ended")
-			}
+			ask.From, err = ParsePlace(value)
 		case name == "limit":
 			if ask.Limit, err = strconv.Atoi(value); err == nil && (ask.Limit < 1 || ask.Limit > maxRecords) {
 				err = fmt.Errorf("it must be between 1 and %d", maxRecords)

@@ -14,7 +14,9 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,7 +36,8 @@ type receiver struct {
 	pool *pgxpool.Pool
 	box  *inbox.Inbox
 	*inbox.Handler
-	url func() string // of the daemon
+	url    func() string // of the daemon
+	refuse atomic.Bool   // the booking of "poison"
 }
 
 func newReceiver(t testing.TB, pool *pgxpool.Pool) *receiver {
@@ -50,6 +53,9 @@ func newReceiver(t testing.TB, pool *pgxpool.Pool) *receiver {
 }
 
 func (r *receiver) effect(ctx context.Context, tx pgx.Tx, body []byte) error {
+	if r.refuse.Load() && bytes.Contains(body, []byte(`"poison"`)) {
+		return inbox.ErrPoison
+	}
 	_, err := tx.Exec(ctx, "INSERT INTO public.effect (body) VALUES ($1)", string(body))
 	return err
 }
@@ -239,6 +245,45 @@ func TestRecords_AReceiverFillsAGapBeforeItAnswers(t *testing.T) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	require.Equal(t, 1, f.gaps)
+}
+
+// A dead letter was replayed after the backup from which the receiver's database was restored. Its effects are those that
+// it had lost, in their order.
+func TestRecords_AReplayAfterTheBackupIsFilledInItsOrder(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	f := &filling{receiver: newReceiver(t, pool), t: t}
+	server := httptest.NewServer(f)
+	t.Cleanup(server.Close)
+	config := configure(t, pgtest.URL(t), strings.Replace(toReceiver(server.URL), "poll:", "on_poison: dead_letter, poll:", 1))
+	m := asking(t, config)
+	f.url = func() string { return m.url }
+	f.refuse.Store(true)
+	effects := func(ids string) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			return pgtest.Value[string](t, pool, "SELECT coalesce(string_agg(body::json->>'id', ' ' ORDER BY n), '') FROM public.effect") == ids
+		}, patience, 20*time.Millisecond, ids)
+	}
+	insert(t, pool, 1)
+	exec(t, pool, "INSERT INTO public.bookings (customer) VALUES ('poison')")
+	insert(t, pool, 2)
+	effects("1 3 4")
+	exec(t, pool, "CREATE TABLE public.backup AS SELECT * FROM public.effect; CREATE TABLE public.backup_inbox AS SELECT * FROM public.inbox; CREATE TABLE public.backup_process AS SELECT * FROM public.inbox_process")
+	insert(t, pool, 1)
+	effects("1 3 4 5")
+	f.refuse.Store(false)
+	replay(t, config, 1)
+	insert(t, pool, 1)
+	effects("1 3 4 5 2 6")
+
+	exec(t, pool, `
+		DELETE FROM public.effect WHERE n NOT IN (SELECT n FROM public.backup);
+		TRUNCATE public.inbox, public.inbox_process;
+		INSERT INTO public.inbox SELECT * FROM public.backup_inbox;
+		INSERT INTO public.inbox_process SELECT * FROM public.backup_process;`)
+	insert(t, pool, 1)
+	effects("1 3 4 5 2 6 7")
 }
 
 // A client that does not read its answer has the one turn, for a minute at most.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
@@ -85,7 +87,7 @@ func TestShow_RecordsAfterANumberComeAgainPageByPage(t *testing.T) {
 	one := show(t, config, daemon.Ask{After: 2, Limit: 2})
 	require.Equal(t, "3 4", one.text())
 	require.NotContains(t, one.end, "sequence", "a receiver must not take this for all")
-	two := show(t, config, daemon.Ask{After: 2, Limit: 2, From: cursor.Position(one.end["from"].(string))})
+	two := show(t, config, daemon.Ask{After: 2, Limit: 2, From: daemon.Place{Position: cursor.Position(one.end["from"].(string))}})
 	require.Equal(t, "5", two.text())
 	require.Equal(t, all.end, two.end)
 	require.Empty(t, show(t, config, daemon.Ask{After: 5}).text())
@@ -140,6 +142,7 @@ func TestShow_NamesWhatWasSkippedSoughtPastOrPutAside(t *testing.T) {
 	require.Equal(t, "2 - 4", show(t, config, daemon.Ask{After: 1}).text(), "the others come by themselves")
 	require.NoError(t, drain(t, config))
 	require.Equal(t, "2 - 4 5 6 7", show(t, config, daemon.Ask{After: 1}).text())
+	require.Equal(t, "5 6 7", show(t, config, daemon.Ask{After: 4 + cursor.SeekGap}).text(), "a receiver that was after 6 then got 5 and 6 since")
 }
 
 func TestShow_ADeadLetterComesOnceItWasReplayed(t *testing.T) {
@@ -152,13 +155,103 @@ func TestShow_ADeadLetterComesOnceItWasReplayed(t *testing.T) {
 	require.Equal(t, []string{"dead_letter", "dead_letter"}, s.omitted)
 
 	config.Processes = configure(t, config.Database, refusing(t, "")).Processes // it takes all now
+	replay(t, config, 1)
+	require.Equal(t, "1 - 4 2", show(t, config, daemon.Ask{After: 0}).text())
+}
+
+// replay has dead letters delivered.
+func replay(t testing.TB, config daemon.Config, ids ...int64) {
+	t.Helper()
 	letters, err := daemon.NewDeadLetters(t.Context(), config)
 	require.NoError(t, err)
 	t.Cleanup(letters.Close)
-	selected, err := letters.Select(t.Context(), daemon.Selection{IDs: []int64{1}}, cursor.Decision{Actor: "alice"}, cursor.Replayed)
+	selected, err := letters.Select(t.Context(), daemon.Selection{IDs: ids}, cursor.Decision{Actor: "alice"}, cursor.Replayed)
 	require.NoError(t, err)
 	require.NoError(t, letters.Replay(t.Context(), selected, cursor.Decision{Actor: "alice", Timeout: patience}, daemon.Output{Stdout: &bytes.Buffer{}}, func(cursor.DeadLetter) error { return nil }))
-	require.Equal(t, "1 2 - 4", show(t, config, daemon.Ask{After: 0}).text())
+}
+
+// withReplays is a process that has delivered 1, 4, 5, 6, the dead letters 2 and 3, and 7.
+func withReplays(t testing.TB) (*pgxpool.Pool, daemon.Config) {
+	t.Helper()
+	pool, config := fixture(t, refusing(t, ", on_poison: dead_letter, dead_letter_run: 10", "2", "3"))
+	insert(t, pool, 4)
+	require.NoError(t, drain(t, config))
+	config.Processes = configure(t, config.Database, refusing(t, "")).Processes
+	insert(t, pool, 2)
+	require.NoError(t, drain(t, config))
+	replay(t, config, 1, 2)
+	insert(t, pool, 1)
+	require.NoError(t, drain(t, config))
+	return pool, config
+}
+
+// A receiver whose database was put back lacks the replays that came since, whichever record they were of.
+func TestShow_AReplayComesWhereItCame(t *testing.T) {
+	t.Parallel()
+	pool, config := withReplays(t)
+	require.Equal(t, "1 4 5 6 2 3 7", show(t, config, daemon.Ask{After: 0}).text())
+	all := show(t, config, daemon.Ask{After: 5})
+	require.Equal(t, "6 2 3 7", all.text(), "their own numbers are below")
+	for i, want := range []string{"7", "2", "3", "7"} {
+		require.Equal(t, want, all.lines[i]["ordered-sequence"])
+		require.Equal(t, "true", all.lines[i]["ordered-replay"])
+	}
+	require.Equal(t, "2 3 7", show(t, config, daemon.Ask{After: 6}).text())
+	require.Equal(t, "2 3", show(t, config, daemon.Ask{After: 7}).text(), "a worker that died may have sent 7 before")
+
+	var pages []string
+	for from, last := (daemon.Place{}), map[string]any(nil); last["sequence"] == nil; {
+		page := show(t, config, daemon.Ask{After: 5, Limit: 1, From: from})
+		pages, last = append(pages, page.text()), page.end
+		if last["from"] != nil {
+			var err error
+			from, err = daemon.ParsePlace(last["from"].(string))
+			require.NoError(t, err)
+		}
+	}
+	require.Equal(t, []string{"6", "2", "3", "7"}, pages)
+
+	exec(t, pool, "DELETE FROM public.bookings WHERE id = 2; UPDATE public.bookings SET customer = 'other' WHERE id = 3")
+	require.Equal(t, all.lines, show(t, config, daemon.Ask{After: 5}).lines, "as the replay sent them")
+}
+
+// Where a replay cannot be shown, the answer says that there was one.
+func TestShow_NamesAReplayThatItDoesNotHave(t *testing.T) {
+	t.Parallel()
+	pool, config := withReplays(t)
+	exec(t, pool, "UPDATE od.dead_letter SET key = '', headers = '{}', payload = NULL, error = 'erased' WHERE id = 1; DELETE FROM od.dead_letter WHERE id = 2")
+	s := show(t, config, daemon.Ask{After: 5})
+	require.Equal(t, "6 - - 7", s.text())
+	require.Equal(t, []string{"dead_letter_replayed", "dead_letter_replayed"}, s.omitted)
+
+	exec(t, pool, "UPDATE od.cursor_event SET detail = detail - 'sequence' - 'position'") // by an older version: it may have come before
+	s = show(t, config, daemon.Ask{After: 5})
+	require.Equal(t, "- - 6 7", s.text())
+	require.Equal(t, []string{"dead_letter_replayed", "dead_letter_replayed"}, s.omitted)
+}
+
+// A receiver gets the body that the sink posts.
+func TestShow_ABodyIsTheOneOfTheSink(t *testing.T) {
+	t.Parallel()
+	type request struct{ contentType, body string }
+	posted := make(chan request, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		posted <- request{r.Header.Get("Content-Type"), string(body)}
+	}))
+	t.Cleanup(server.Close)
+	for _, format := range []string{"cloudevents", "cloudevents_structured"} {
+		t.Run(format, func(t *testing.T) {
+			pool, config := fixture(t, "  a: {source: {table: public.bookings}, sink: {webhook: {url: '"+server.URL+"', format: "+format+"}}, poll: 20ms}\n")
+			insert(t, pool, 1)
+			require.NoError(t, drain(t, config))
+			var out bytes.Buffer
+			require.NoError(t, daemon.ShowRecords(t.Context(), config, "a", daemon.Ask{Limit: 1}, &out))
+			var line map[string]any
+			require.NoError(t, json.NewDecoder(&out).Decode(&line))
+			require.Equal(t, <-posted, request{line["content-type"].(string), line["body"].(string)})
+		})
+	}
 }
 
 func TestShow_SaysWhatRetentionRemoved(t *testing.T) {
@@ -267,6 +360,7 @@ func TestRecords_AnswersOnlyWhoKnowsTheToken(t *testing.T) {
 		"/records/a?after=-1":           http.StatusBadRequest,
 		"/records/a?after=1&from=x":     http.StatusBadRequest,
 		"/records/a?after=1&from=int:1": http.StatusConflict,
+		"/records/a?after=1&from=0%2B":  http.StatusBadRequest,
 		"/records/a?after=2&after=3":    http.StatusBadRequest,
 		"/records/a?after=2&limit=0":    http.StatusBadRequest,
 		"/records/a?after=2&limit=1001": http.StatusBadRequest,
@@ -339,17 +433,17 @@ func TestRecords_IdleClientsCostNothing(t *testing.T) {
 	}, patience, 20*time.Millisecond)
 }
 
-// The role of the workers needs one right more, which grants prints.
+// The role of the workers needs two rights more, which grants prints.
 func TestGrants_LetAWorkerShowRecords(t *testing.T) {
 	t.Parallel()
-	pool, config := drained(t, stdoutProcess)
+	pool, config := withReplays(t)
 	config.ListenToken = listenToken
 	name, address := role(t, pool)
 	var sql bytes.Buffer
 	require.NoError(t, daemon.Grants(t.Context(), &sql, daemon.GrantsConfig{Config: config, Role: name}))
 	pgtest.Exec(t, pool, sql.String())
 	config.Database = address
-	require.Equal(t, "3 4 5", show(t, config, daemon.Ask{After: 2}).text())
+	require.Equal(t, "6 2 3 7", show(t, config, daemon.Ask{After: 5}).text())
 	m := asking(t, config)
 	response, text := m.ask("Bearer "+listenToken, "/records/a?after=2")
 	require.Equal(t, http.StatusOK, response.StatusCode, text+m.log.String())

@@ -54,7 +54,8 @@ func (db *DB) Reading(ctx context.Context, f func(context.Context, *pgx.Conn) er
 }
 
 // resolveSQL marks an open dead letter and writes the audit row with it. It locks the row of the dead letter
-// meanwhile, so a second operator finds it resolved.
+// meanwhile, so a second operator finds it resolved. The event has the cursor's place: a receiver that asks for records
+// gets a replay where it came.
 var resolveSQL = `/* cursor.resolve */
 WITH resolved AS (
 	UPDATE {schema}.dead_letter
@@ -63,8 +64,11 @@ WITH resolved AS (
 	RETURNING ` + Took(`resolution = $2`, `process_name`) + ` AS process_name, position, record_id
 ), changed AS (
 	INSERT INTO {schema}.cursor_event (process_name, actor, action, reason, to_position, detail)
-	SELECT process_name, $3, 'dead_letter_' || $2, $4, position, jsonb_build_object('dead_letter', $1::bigint, 'record_id', record_id)
+	SELECT
+		resolved.process_name, $3, 'dead_letter_' || $2, $4, resolved.position,
+		jsonb_build_object('dead_letter', $1::bigint, 'record_id', record_id, 'sequence', c.sequence, 'position', c.position)
 	FROM resolved
+	LEFT JOIN {schema}.cursor c ON c.process_name = resolved.process_name
 	RETURNING 1
 )` + UnlessOne + `CASE WHEN EXISTS (SELECT 1 FROM resolved) THEN '` + NoEvent + `' ELSE 'the row is not as it was locked' END || ', rows changed: '` + Raise
 

@@ -5,8 +5,11 @@ import (
 	"strings"
 )
 
-// Ours reports whether a header belongs to the contract with receivers.
-func Ours(name string) bool { return hasPrefix(name, "ordered-") }
+// Ours reports whether a header belongs to the contract with receivers. It compares names without regard to case: some
+// clients do.
+func Ours(name string) bool {
+	return hasPrefix(name, "ordered-") || strings.EqualFold(name, HeaderContentType)
+}
 
 // NATS reports whether a header is an order to a server of NATS: to roll up a subject, to expire, schedule, count or
 // deduplicate a message, or to refuse it.
