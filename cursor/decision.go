@@ -136,7 +136,8 @@ func (s *Store) lockWaiting(ctx context.Context, conn *pgx.Conn, process string,
 	return operatedRow(results[len(results)-1])
 }
 
-// LookBeside reads the row of a further process in the transaction of LockForOperator, as it is committed now.
+// LookBeside reads the row of a further process in the transaction of LockForOperator, as it is committed now. It waits
+// for no worker.
 func (s *Store) LookBeside(ctx context.Context, conn *pgx.Conn, process string) (Row, error) {
 	results, err := tables.Flush(ctx, conn, tables.Statement{SQL: s.lookSQL, Args: []string{process}})
 	if err != nil {
@@ -146,19 +147,6 @@ func (s *Store) LookBeside(ctx context.Context, conn *pgx.Conn, process string) 
 		return Row{}, ErrUnknown
 	}
 	return parseRow(results[0].Rows[0])
-}
-
-// LockBeside waits for the row of a further process in the transaction of LockForOperator, for no longer than that has
-// waited for the first one, and locks it.
-func (s *Store) LockBeside(ctx context.Context, conn *pgx.Conn, process string) (Row, error) {
-	results, err := tables.Flush(ctx, conn, s.db.Statement(operateSQL, process))
-	if tables.GaveUp(err) {
-		return Row{}, s.nameLockers(ctx, process, fmt.Errorf("%w, and was not free in time", ErrLocked))
-	}
-	if err != nil {
-		return Row{}, err
-	}
-	return operatedRow(results[0])
 }
 
 // operatedRow returns the row that operateSQL has read.

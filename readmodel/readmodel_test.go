@@ -233,6 +233,36 @@ func TestSwitch_RefusesAVersionThatIsBehindAndChangesNothing(t *testing.T) {
 	}
 }
 
+// A worker holds its row for as long as it applies records. So a switch that waited for the row of the new version would
+// hold the old one for that long.
+func TestSwitch_DoesNotWaitForTheWorkerOfTheNewVersion(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	busy, err := w.pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, busy.Rollback(context.WithoutCancel(t.Context()))) }()
+	_, err = busy.Exec(t.Context(), "SELECT FROM public.cursor WHERE process_name = 'balances@v2' FOR UPDATE")
+	require.NoError(t, err)
+	s, err := operator.New(w.store).Switch(t.Context(), "balances@v1", "balances@v2", alice, func(context.Context, pgx.Tx) error { return nil })
+	require.NoError(t, err)
+	require.Equal(t, "balances@v2", s.To.Process)
+}
+
+// What happens to the new version while the change runs counts, too.
+func TestSwitch_RefusesAVersionThatIsPausedMeanwhile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	o := operator.New(w.store)
+	_, err := o.Switch(t.Context(), "balances@v1", "balances@v2", alice, func(ctx context.Context, tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, "CREATE OR REPLACE VIEW public.balance AS SELECT account, cents FROM v2.balance")
+		_, paused := o.Pause(ctx, "balances@v2", alice)
+		return errors.Join(err, paused)
+	})
+	require.ErrorIs(t, err, operator.ErrBehind)
+	require.ErrorContains(t, err, "balances@v2 is paused at")
+	require.Contains(t, pgtest.Value[string](t, w.pool, "SELECT pg_catalog.pg_get_viewdef('public.balance')"), "v1.balance")
+}
+
 func TestSwitch_AFailedChangeLeavesReadersWhereTheyAre(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

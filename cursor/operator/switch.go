@@ -46,7 +46,9 @@ const betweenLooks = 5 * time.Millisecond
 // pg_catalog. In the same transaction both processes get an event in the audit.
 //
 // At that moment the new version has applied every record that the old one has. Switch waits for that, at most
-// Decision.Timeout, and returns ErrBehind if it does not come. Decision.Expect is not used. A dry run calls nothing.
+// Decision.Timeout, and returns ErrBehind if it does not come. The old version is held meanwhile, and the new one goes
+// on: it may apply further records while change runs. A decision about the new version that commits together with the
+// switch counts as made after it. Decision.Expect is not used. A dry run calls nothing.
 //
 // Neither cursor is changed: both processes go on, so Switch with the names exchanged takes it back.
 func (o *Operator) Switch(ctx context.Context, from, to string, d cursor.Decision, change func(ctx context.Context, tx pgx.Tx) error) (Switched, error) {
@@ -79,13 +81,16 @@ func (o *Operator) switchOver(ctx context.Context, from, to string, d cursor.Dec
 		if _, err := reached(ctx, beside, row, min(catchUp, o.config.Timeout)); err != nil {
 			return err
 		}
-		if s.To, err = o.store.LockBeside(ctx, conn, to); err != nil {
+		if err := changed(ctx, conn, change); err != nil {
+			return err
+		}
+		if s.To, err = beside(); err != nil {
 			return err
 		}
 		if s.To.State != cursor.Running || s.To.Position < s.From.Position { // a halt, a pause or a seek came in between
 			return behind(s.To, s.From)
 		}
-		return o.writeSwitch(ctx, conn, s, d, change)
+		return o.writeSwitch(ctx, conn, s, d)
 	})
 	return s, err
 }
@@ -119,8 +124,8 @@ func behind(row, other cursor.Row) error {
 		visible.Cut(other.Process), visible.Cut(string(other.Position)))
 }
 
-// writeSwitch makes the change and its two events durable. The transaction holds the locks of both rows.
-func (o *Operator) writeSwitch(ctx context.Context, conn *pgx.Conn, s Switched, d cursor.Decision, change func(ctx context.Context, tx pgx.Tx) error) error {
+// changed makes the change in the transaction that holds the old version.
+func changed(ctx context.Context, conn *pgx.Conn, change func(ctx context.Context, tx pgx.Tx) error) error {
 	tx, err := tables.Adopt(ctx, conn, ErrSwitchTx)
 	if err == nil {
 		err = change(ctx, tx)
@@ -128,9 +133,11 @@ func (o *Operator) writeSwitch(ctx context.Context, conn *pgx.Conn, s Switched, 
 	if err == nil && conn.PgConn().TxStatus() != 'T' {
 		err = ErrSwitchEnded
 	}
-	if err != nil {
-		return err
-	}
+	return err
+}
+
+// writeSwitch makes the change durable, with its two events.
+func (o *Operator) writeSwitch(ctx context.Context, conn *pgx.Conn, s Switched, d cursor.Decision) error {
 	event := func(process, action, key, other string, at cursor.Row) tables.Statement {
 		detail, _ := json.Marshal(map[string]string{key: other})
 		return o.db.Statement(decisionEventSQL, process, d.Actor, action, d.Reason, string(at.Position), string(at.Position), string(detail))

@@ -18,7 +18,7 @@ import (
 
 const (
 	creditsTable = "credits"
-	creditRate   = 500 // rows a second
+	creditRate   = 200 // rows a second
 	creditStep   = 5   // rows of one INSERT
 	accounts     = 100
 
