@@ -29,7 +29,8 @@ type Pruned struct {
 	Through cursor.Position
 	// Mode is that of the rule that removed the last rows, and Place where these rows are; "" if nowhere.
 	Mode, Place string
-	// Removed is how many rows were removed in all, by the server's estimate for a partition, and At when the last ones were, by the database's clock.
+	// Removed is how many rows were removed in all, by the server's estimate for a partition, and At when the last ones
+	// were, by the database's clock.
 	Removed int64
 	At      time.Time
 }
@@ -363,9 +364,10 @@ const dropLockSQL = `/* cursor.drop_lock */ SELECT pg_try_advisory_lock(hashtext
 
 // Drop calls f while no other session drops partitions of a table. It returns ErrBusy, without a wait, if one does.
 // detach runs a statement that detaches a partition and cannot run in a transaction. It waits for transactions that use
-// the table for up to 20 s. If its context ends, the server has ended the statement when it returns. Its session is the one that has the right to drop: if this program dies meanwhile, the
-// server goes on with the statement, and the right lasts as long. Lock and settings are the session's, so a
-// connection through a pooler is refused, and the session is closed.
+// the table for up to 20 s. If its context ends, the server has ended the statement when it returns. Its session is the
+// one that has the right to drop: if this program dies meanwhile, the server goes on with the statement, and the right
+// lasts as long. Lock and settings are the session's, so a connection through a pooler is refused, and the session is
+// closed.
 func (o *Operator) Drop(ctx context.Context, table string, f func(ctx context.Context, detach func(context.Context, string) error) error) error {
 	conn, err := o.db.Connect(ctx)
 	if err != nil {
