@@ -233,7 +233,9 @@ func (c Comparison) differences(ctx context.Context, snapshot pgx.Tx) (d Differe
 	if _, err := snapshot.Exec(ctx, boundSQL, strconv.FormatInt(c.Timeout.Milliseconds(), 10)); err != nil {
 		return d, err
 	}
-	if _, err := snapshot.Exec(ctx, differencesSQL+c.SQL, pgx.QueryExecModeExec); err != nil {
+	// In this protocol the server takes one statement alone: a second one after a semicolon would not be compared, and
+	// COMMIT would end the transaction that can only read.
+	if _, err := snapshot.Conn().PgConn().ExecParams(ctx, differencesSQL+c.SQL, nil, nil, nil, nil).Close(); err != nil {
 		return d, err
 	}
 	fetch := "FETCH FORWARD " + strconv.Itoa(c.Limit+1) + " FROM difference"

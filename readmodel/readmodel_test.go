@@ -310,6 +310,12 @@ func TestCompare_ShowsWhatDiffersAtOneRecord(t *testing.T) {
 	c.SQL = "DELETE FROM v1.balance RETURNING NULL"
 	_, err = readmodel.Compare(t.Context(), w.store, c)
 	require.Error(t, err)
+	for _, two := range []string{"SELECT 1 WHERE false; SELECT 1", "SELECT 1 WHERE false; COMMIT; DELETE FROM v1.balance"} {
+		c.SQL = two
+		_, err = readmodel.Compare(t.Context(), w.store, c)
+		require.ErrorContains(t, err, "cannot insert multiple commands")
+	}
+	require.EqualValues(t, 1, w.balance(t, "v1.balance", "a"))
 	c.SQL, c.New = "SELECT 1", "balances@v3"
 	_, err = readmodel.Compare(t.Context(), w.store, c)
 	require.ErrorIs(t, err, cursor.ErrUnknown)

@@ -159,8 +159,7 @@ func readBody(conn net.Conn, head []byte) error {
 			return err
 		}
 	}
-	_, err := io.CopyN(io.Discard, conn, int64(len("0\r\n\r\n"))) // an empty chunked body
-	return err
+	return fmt.Errorf("a request without a Content-Length: %q", head)
 }
 
 func (s *rawServer) ok(conn net.Conn) {

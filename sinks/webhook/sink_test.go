@@ -186,6 +186,21 @@ func TestDeliver_IsSentOnceOnADyingConnection(t *testing.T) {
 	}
 }
 
+// An empty body of chunks is refused by servers that read none, and left on the connection by others.
+func TestDeliver_AnEmptyPayloadHasALengthAndNoChunks(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Content-Length") != "0" || len(r.TransferEncoding) > 0 {
+			w.WriteHeader(http.StatusNotImplemented)
+		}
+	}))
+	t.Cleanup(server.Close)
+	s := newSink(t, Config{URL: server.URL})
+	d := delivery()
+	d.Payload = nil
+	require.NoError(t, s.Deliver(t.Context(), d))
+}
+
 // Why connections are not left to the transport's pool: with GetBody, or without a
 // body, that sends again by itself, and nobody learns of it.
 func TestTransport_WouldSendTwice(t *testing.T) {

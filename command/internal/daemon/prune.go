@@ -161,21 +161,22 @@ func (r *retention) certain() error {
 		"or run it once with this version; if nobody runs it any more: %s", rules.ErrUnknown, oneOf(unknown), strings.Join(forget, "; "))
 }
 
-// relatedSQL reports whether two tables are the same, or one is below the other. A partition that retention has closed
-// ($3) counts as one until it is dropped, also once it is detached. It needs no right to them.
+// relatedSQL reports whether a table and those below it share a table with another one and those below that. With
+// inheritance, a table may be below several. A partition that retention has closed ($3) counts as one until it is
+// dropped, also once it is detached. It needs no right to them.
 const relatedSQL = `/* daemon.related */
-WITH RECURSIVE up (oid) AS (
-	SELECT to_regclass($1)::oid
-	UNION
-	SELECT i.inhparent FROM pg_inherits i JOIN up ON i.inhrelid = up.oid
-), down (oid) AS (
+WITH RECURSIVE down (oid) AS (
 	SELECT to_regclass($1)::oid
 	UNION
 	SELECT o.conrelid FROM pg_constraint o WHERE o.conname = $3 AND obj_description(o.oid, 'pg_constraint') = $1
 	UNION
 	SELECT i.inhrelid FROM pg_inherits i JOIN down ON i.inhparent = down.oid
+), up (oid) AS (
+	SELECT oid FROM down
+	UNION
+	SELECT i.inhparent FROM pg_inherits i JOIN up ON i.inhrelid = up.oid
 )
-SELECT coalesce(to_regclass($2)::oid IN (SELECT oid FROM up UNION SELECT oid FROM down), false)`
+SELECT coalesce(to_regclass($2)::oid IN (SELECT oid FROM up), false)`
 
 func related(ctx context.Context, pool *pgxpool.Pool, one, other string) (is bool, err error) {
 	if one == other {

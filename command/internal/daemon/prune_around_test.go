@@ -259,3 +259,18 @@ func TestGrants_LetARoleRemoveRowsOfATableWithPartitions(t *testing.T) {
 		})
 	}
 }
+
+// With inheritance, a table may be below several: a process on another one of them may lack a row, too.
+func TestPrune_ACursorOnAnotherTableAboveHoldsRowsBack(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	exec(t, pool, `CREATE TABLE public.one (id bigint NOT NULL, created_at timestamptz NOT NULL); CREATE TABLE public.two (LIKE public.one);
+		CREATE TABLE public.both (PRIMARY KEY (id)) INHERITS (public.one, public.two);
+		CREATE INDEX ON public.one (created_at, id); CREATE INDEX ON public.two (created_at, id); CREATE INDEX ON public.both (created_at, id);
+		INSERT INTO public.both SELECT n, timestamptz '2026-01-01 00:00Z' + n * interval '1 minute' FROM generate_series(1, 4) n`)
+	const one = "  one: {source: {table: public.one}, sink: {stdout: {}}, poll: 20ms}\n"
+	deliver(t, ruled(t, one, "public.one", "keep: 1h"))
+	_, err := prune(t, ruled(t, one+"  two: {source: {table: public.two}, sink: {stdout: {}}, poll: 20ms}\n", "public.one", "keep: 1h"))
+	require.ErrorContains(t, err, "two (not run yet) has not passed row 1")
+	require.Equal(t, 4, count(t, pool, "SELECT count(*) FROM public.both"))
+}
