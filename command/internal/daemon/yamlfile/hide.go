@@ -121,7 +121,10 @@ func (f *File) showSource(fault *Fault) {
 func (f *File) showKey(fault *Fault, line []rune) {
 	at := min(fault.Column-1, len(line))
 	rest, found := strings.CutPrefix(string(line[at:]), fault.key)
-	if fault.key == "" || !found || fault.caret > 0 && strings.HasPrefix(string([]rune(fault.source)[fault.caret-1:]), fault.key) {
+	if fault.key == "" || !found || !strings.HasPrefix(strings.TrimSpace(rest), ":") {
+		return
+	}
+	if shown := []rune(fault.source); fault.caret > 0 && strings.HasPrefix(string(shown[min(fault.caret-1, len(shown)):]), fault.key) {
 		return
 	}
 	before := string(line[:at])
