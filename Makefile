@@ -1,5 +1,6 @@
 # Plain make prints what there is to make. Works with GNU make 3.81 (macOS) and later.
 #
+#   make example NAME=booking-sms          or order-loyalty, payment-feed, product-events; default: read-model
 #   make test PKGS=./cursor/...            one package and those below it; default: work, which is all modules of go.work
 #   make test ARGS='-run Advance -v'       further arguments of go test
 #   make test RACE=-race                   with the race detector, which needs a C compiler
@@ -46,10 +47,12 @@ demo: ## Producers, two workers, a crash and a verdict. Needs: Go; PostgreSQL, o
 	$(GO) run ./proof/demo
 
 NAME = read-model
+EXAMPLES = booking-sms order-loyalty payment-feed product-events read-model
 WITH_product-events = $(GO) run ./internal/brokertest/withrabbitmq
 
 .PHONY: example
-example: ## A system of examples/ with its verdict; NAME says which. Needs: Go; PostgreSQL, or the network once to fetch it
+example: ## A system of examples/ with its verdict; NAME says which, see below. Needs: Go; PostgreSQL, or the network once to fetch it
+	@test -n "$(filter $(NAME),$(EXAMPLES))" || { echo "there is no example $(NAME) to run: NAME is one of $(EXAMPLES)" >&2; exit 2; }
 	$(GO) run ./internal/pgtest/withpg $(WITH_$(NAME)) $(GO) run ./examples/$(NAME)
 
 .PHONY: test

@@ -13,7 +13,7 @@ type claimsCommand struct {
 
 type claimsCollect struct {
 	file
-	OlderThan time.Duration `default:"24h" placeholder:"AGE" help:"Remove only what was stored so long ago. Must be longer than any transaction that writes records."`
+	OlderThan time.Duration `default:"24h" placeholder:"AGE" help:"Remove only what was stored so long ago: at least 1m, and longer than any transaction that writes records."`
 	Also      []string      `placeholder:"TABLE" help:"Another table whose rows may refer to payloads, with its schema. Can be given more than once. Known are the tables that processes read, archives and dead letters."`
 	DryRun    bool          `help:"Remove nothing. Show how much would be removed."`
 }

@@ -179,6 +179,10 @@ func (w *world) judge() {
 	got, err := w.wire.send(newest.keyed("unsigned"))
 	require.NoError(w.t, err)
 	require.Equal(w.t, http.StatusUnauthorized, got.status)
+	for name, value := range map[string]string{"ordered-claim-check": "true", "ordered-content-encoding": "zstd"} {
+		packed := newest.keyed("packed").with(name, value).with("ordered-sequence", fmt.Sprint(w.last()+1))
+		require.Equal(w.t, http.StatusUnprocessableEntity, w.send(packed).status, name)
+	}
 	require.Equal(w.t, before, text(stateSQL))
 	w.t.Logf("%d bookings, %d requests, %d kills, %d replays, %d seeks, epoch %d: none lost, none twice, none out of order",
 		w.number("SELECT count(*) FROM public.booking"), w.wire.count(), *kills, w.replays, w.seeks, w.epoch())

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"os"
 	"time"
@@ -112,6 +113,9 @@ func handler(pool *pgxpool.Pool) (http.Handler, error) {
 	box, err := inbox.New(inbox.Config{Receiver: "billing"})
 	handler, err := box.Handler(pool, inbox.HandlerConfig{Secret: os.Getenv("SECRET")},
 		func(ctx context.Context, tx pgx.Tx, r inbox.Request) error {
+			if r.ClaimCheck || r.ContentEncoding != "" {
+				return fmt.Errorf("%w: the body is a reference or compressed", inbox.ErrPoison)
+			}
 			_, err := tx.Exec(ctx, "INSERT INTO payments …", r.Body)
 			return err // 503; with inbox.ErrPoison 422
 		})

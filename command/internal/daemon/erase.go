@@ -47,6 +47,9 @@ func PrintErased(w io.Writer, name string, done rules.Erasure, dry bool) error {
 	if dry {
 		verb = "would be erased"
 	}
+	if done.Rows+done.Archived+done.Letters == 0 {
+		verb += " (no row has this key)"
+	}
 	_, err := fmt.Fprintf(w, "%s: %s %s, %s in the archive table, %s; noted in the history of %s\n", visible.Line(name), amount(int(done.Rows), "row"), verb,
 		amount(int(done.Archived), "row"), amount(int(done.Letters), "dead letter"), visible.Line(oneOf(done.Processes)))
 	return err

@@ -242,9 +242,25 @@ func (o *Operator) keysMayRepeat(ctx context.Context) (bool, error) {
 	return o.source.KeysMayRepeat(ctx, row.Position, horizon)
 }
 
+// withRemoved adds to the error of a record that is not there how far retention has removed records, if that is known.
+func (o *Operator) withRemoved(ctx context.Context, missing error) error {
+	name, err := o.source.Name(ctx)
+	if err != nil {
+		return missing
+	}
+	all, err := o.op.PrunedAround(ctx, name)
+	if err != nil || len(all) == 0 {
+		return missing
+	}
+	return fmt.Errorf("%w; perhaps it was removed: %s", missing, all[0])
+}
+
 // find asks the source for the position of a target, and whether the source can go on from there.
 func (o *Operator) find(ctx context.Context, target Target) (cursor.Position, error) {
 	to, err := target(ctx, o.source)
+	if errors.Is(err, table.ErrNoRecord) {
+		err = o.withRemoved(ctx, err)
+	}
 	if errors.Is(err, table.ErrNoRecord) || errors.Is(err, table.ErrAmbiguous) || errors.Is(err, table.ErrNoTime) {
 		return "", &UsageError{err}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/bounded"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	rules "github.com/ordered-dispatcher/ordered-dispatcher/retention"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
@@ -193,7 +194,13 @@ func parseRules(n yamlfile.Node, processes []Process, set *storeSet) (all []Tabl
 	for _, name := range m.Names() {
 		n, _ := m.Get(name)
 		r := TableRule{Table: name}
-		n.Decode(&r.Rule, nil).Read("directory", func(n yamlfile.Node) { checkPlace(n, set, r.Directory) })
+		keys := n.Decode(&r.Rule, nil)
+		keys.Read("directory", func(n yamlfile.Node) { checkPlace(n, set, r.Directory) })
+		keys.Read("batch", func(n yamlfile.Node) {
+			if r.Mode == rules.ModeDrop {
+				n.Fault("mode drop removes whole partitions, and not rows: remove this key, or write another mode")
+			}
+		})
 		if !slices.ContainsFunc(processes, func(p Process) bool { return p.Source.Table == name }) {
 			n.Fault("no process reads a table of this name: write it as source.table of a process has it")
 		}

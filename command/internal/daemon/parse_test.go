@@ -126,7 +126,7 @@ func process(lines ...string) string {
 func TestParse_BadInput(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ text, want string }{
-		{"proceses: {}", `1:1: the key "proceses" is not known: the keys here are database, schema, listen_token, processes`},
+		{"proceses: {}", `1:1: the key "proceses" is not known: did you mean processes? The keys here are database, schema, listen_token, processes`},
 		{"schema: public", `1:1: the key "processes" is missing: add it, as in processes: {my_process: {source: {…}, sink: {…}}}`},
 		{"processes: {}", "1:1: processes: there is no process: add one"},
 		{"database: ${NOPE}\nprocesses: {}", "1:11: database: the environment has no variable NOPE: set it, or write $${NOPE} for the text itself"},
@@ -141,6 +141,10 @@ func TestParse_BadInput(t *testing.T) {
 		{process("batch: 10", "checkpoint: 11"), `6:17: processes.a.checkpoint: "11" is out of bounds: write a number from 1 to 10`},
 		{process("checkpoint: 501"), `5:17: processes.a.checkpoint: "501" is out of bounds: write a number from 1 to 500`},
 		{process("poll: 10 parsecs"), `5:11: processes.a.poll: "10 parsecs" is not a duration: write a number with a unit, such as 200ms, 5s or 1m30s`},
+		{process("polls: 5s"), `5:5: processes.a: the key "polls" is not known: did you mean poll? The keys here are source, `},
+		{process("claims: s3:/bucket"), "5:5: processes.a.claims: the URL of a store has two slashes after its scheme: write s3://…, or an absolute path for a directory"},
+		{process("upcast: {a@1: ., a@3: .}"), `5:5: processes.a.upcast: "a" has a gap: `},
+		{"processes:\n  a@shadow:\n    source: {table: t}\n    sink: {stdout: {}}\n    shadow: {of: b, table: public.calls}", `5:5: processes."a@shadow".shadow: of: there is no process "b" in this file`},
 		{process("poll: 4ms"), `5:11: processes.a.poll: "4ms" is out of bounds: write a duration from 5ms to 1m0s`},
 		{process("retry: {initial: 5s, max: 1s}"), `5:31: processes.a.retry.max: "1s" is out of bounds: write a duration from 5s to 24h0m0s`},
 		{process("retry: {max: 50ms}"), `5:18: processes.a.retry.max: "50ms" is out of bounds: write a duration from 100ms to 24h0m0s`},

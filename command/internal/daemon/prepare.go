@@ -1,8 +1,10 @@
 package daemon
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon/mapping"
@@ -71,7 +73,7 @@ func parseUpcast(n yamlfile.Node) map[string]string {
 		}
 	}
 	if _, err := upcasters(programs, 0); err != nil && n.Sound() {
-		n.Refuse(err)
+		n.Refuse(errors.New(strings.TrimPrefix(err.Error(), "upcast: "))) // the path has that word
 	}
 	return programs
 }

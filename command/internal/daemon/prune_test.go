@@ -265,6 +265,7 @@ func TestParse_RulesOfRetention(t *testing.T) {
 	t.Parallel()
 	const processes = "processes: {a: {source: {table: t}, sink: {stdout: {}}}}\nretention:\n  "
 	for text, want := range map[string]string{
+		"t: {keep: 1h, mode: drop, batch: 5}":             "3:29: retention.t.batch: mode drop removes whole partitions, and not rows",
 		"u: {keep: 1h}":                                   "3:3: retention.u: no process reads a table of this name: write it as source.table of a process has it",
 		"t: {}":                                           "retention.t: the key \"keep\" is missing: add it, as in keep: 168h",
 		"t: {keep: 0s}":                                   `retention.t.keep: "0s" is out of bounds: write a duration from 1s to 876000h0m0s`,

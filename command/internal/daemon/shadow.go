@@ -53,7 +53,8 @@ func parseShadows(processes []Process, node func(name string) yamlfile.Node) {
 		case p.Shadow != nil && n.Sound():
 			config, err := newRecorder(*p, processes)
 			if err != nil {
-				n.Fault("shadow: %v", err)
+				at, _ := n.AnyMapping().Get("shadow")
+				at.Fault("%v", err)
 				continue
 			}
 			p.Sink.Config = config

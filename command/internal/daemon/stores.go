@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -43,6 +44,9 @@ func newStoreSet(kinds []stores.Spec) *storeSet {
 // isURL reports whether a place is not a directory.
 func isURL(place string) bool { return strings.Contains(place, "://") }
 
+// oneSlash matches what was meant to be a URL, and would be a directory.
+var oneSlash = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]+:)/`)
+
 // kind returns the kind of a URL. An error is about the URL, and quotes nothing of it that may be a secret.
 func (s *storeSet) kind(place string) (kind stores.Spec, u *url.URL, err error) {
 	u, err = url.Parse(place)
@@ -70,6 +74,9 @@ func (s *storeSet) kind(place string) (kind stores.Spec, u *url.URL, err error) 
 // check returns what is wrong with a place, as far as it shows without the network.
 func (s *storeSet) check(place string) error {
 	if !isURL(place) {
+		if m := oneSlash.FindStringSubmatch(place); m != nil {
+			return fmt.Errorf("the URL of a store has two slashes after its scheme: write %s//…, or an absolute path for a directory", m[1])
+		}
 		return nil
 	}
 	kind, u, err := s.kind(place)

@@ -38,8 +38,11 @@ func serve(ctx context.Context) error {
 	return server.ListenAndServe()
 }
 
-// book refuses for good what has a room that does not exist.
+// book refuses for good what has a room that does not exist, or a body that is not the payload itself.
 func book(ctx context.Context, tx pgx.Tx, r inbox.Request) error {
+	if r.ClaimCheck || r.ContentEncoding != "" {
+		return fmt.Errorf("%w: the body is a reference or compressed", inbox.ErrPoison)
+	}
 	var booking struct {
 		ID   int64
 		Room string

@@ -22,6 +22,8 @@ def connect():
 
 
 def book(conn, record):
+    if record.claim_check or record.content_encoding:
+        raise PoisonError("the body is a reference or compressed: set claims and compressed for the process")
     booking = json.loads(record.body)
     if not conn.execute("SELECT FROM public.room WHERE name = %s", (booking["room"],)).rowcount:
         raise PoisonError(f"there is no room {booking['room']}")

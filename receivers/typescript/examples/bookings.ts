@@ -8,6 +8,8 @@ const box = new Inbox("bookings");
 await pool.query(box.sql());
 
 const handler = box.handler(pool, { secret: process.env.SECRET! }, async (client, record) => {
+  if (record.claimCheck || record.contentEncoding !== "")
+    throw new PoisonError("the body is a reference or compressed: set claims and compressed for the process");
   const booking = JSON.parse(record.body.toString());
   const rooms = await client.query("SELECT FROM public.room WHERE name = $1", [booking.room]);
   if (rooms.rowCount === 0) throw new PoisonError(`there is no room ${booking.room}`);

@@ -6,6 +6,7 @@ const pool = new Pool({ connectionString: process.env.DATABASE_URL });
 const box = new Inbox("bookings");
 
 const book: Effect = async (client, record) => {
+  if (record.claimCheck || record.contentEncoding !== "") throw new Error("the body is a reference or compressed");
   const booking = JSON.parse(record.body.toString());
   await client.query("INSERT INTO public.booking (id, room) VALUES ($1, $2)", [booking.id, booking.room]);
 };

@@ -429,7 +429,7 @@ async function missing(lines: object[]): Promise<{ code: number; out: string }> 
 test("the example applies what show prints, once", async () => {
   await pool.query("DROP TABLE IF EXISTS public.booking");
   await pool.query("CREATE TABLE public.booking (id bigint, room text)");
-  const at = { "ordered-process": "p", "ordered-origin": "o", "ordered-sequence": "9", "ordered-epoch": "3", "ordered-replay": "true", headers: {} };
+  const at = { "ordered-version": "1", "ordered-process": "p", "ordered-origin": "o", "ordered-sequence": "9", "ordered-epoch": "3", "ordered-replay": "true", headers: {} };
   const booking = (id: number) => JSON.stringify({ id, room: "Ada" });
   await handle(message(1n, 3n, "k1"), new Inbox("bookings"), async () => {});
   const records = [
@@ -443,6 +443,8 @@ test("the example applies what show prints, once", async () => {
   const cut = await missing(records);
   assert.deepEqual([cut.code, /have no end/.test(cut.out)], [1, true], cut.out);
   assert.equal((await noted("p")).sequence, 1, "an answer that is not whole moves no number");
+  const packed = await missing([{ ...at, "ordered-claim-check": "true", "ordered-dedup-key": "k5", body: booking(5) }]);
+  assert.deepEqual([packed.code, /a reference or compressed/.test(packed.out)], [1, true], packed.out);
   const whole = await missing([...records, { end: { sequence: "9" } }]);
   assert.equal(whole.code, 0, whole.out);
   assert.match(whole.out, /k1 duplicate\nnot sent: .*skip.*\nk3 duplicate\nk4 duplicate\n/);

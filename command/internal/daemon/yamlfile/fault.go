@@ -18,6 +18,7 @@ type Fault struct {
 	Message      string
 
 	path   string // of the value, with dots between the keys; "": the file
+	key    string // at the place, if the message has it
 	source string // the line, without its secrets
 	caret  int    // the column in it; 0: none
 }

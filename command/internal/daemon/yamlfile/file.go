@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -238,7 +239,13 @@ func (f *File) line(n int) string {
 
 // fault adds a fault of the value at a path; "" is the file.
 func (f *File) fault(at *token.Token, path, message string) {
+	before := len(f.faults)
 	f.faultAt(at.Position.Line, at.Position.Column, path, message)
+	quoted := strconv.Quote(at.Value)
+	inPath := path == join("", at.Value) || strings.HasSuffix(path, "."+join("", at.Value))
+	if len(f.faults) > before && quoted == `"`+at.Value+`"` && (inPath || strings.HasPrefix(message, "the key "+quoted)) {
+		f.faults[before].key = at.Value
+	}
 }
 
 // once is fault for a bound that was exceeded: everything read from then on would exceed it, too.

@@ -113,6 +113,28 @@ func (f *File) showSource(fault *Fault) {
 	if f.shows(fault.source, fault.Line) {
 		fault.source, fault.caret = hiding, 0
 	}
+	f.showKey(fault, []rune(f.line(fault.Line)))
+}
+
+// showKey shows the key at the fault where the line hides it, and nothing else of the line, if the message has that key:
+// so it is shown already.
+func (f *File) showKey(fault *Fault, line []rune) {
+	at := min(fault.Column-1, len(line))
+	rest, found := strings.CutPrefix(string(line[at:]), fault.key)
+	if fault.key == "" || !found || !strings.HasPrefix(strings.TrimSpace(rest), ":") {
+		return
+	}
+	if shown := []rune(fault.source); fault.caret > 0 && strings.HasPrefix(string(shown[min(fault.caret-1, len(shown)):]), fault.key) {
+		return
+	}
+	before := string(line[:at])
+	if own := strings.TrimLeft(before, " \t"); own != "" {
+		before = strings.TrimSuffix(before, own) + hiding + " "
+	}
+	fault.source, fault.caret = before+fault.key+":", len([]rune(before))+1
+	if strings.TrimSpace(rest) != ":" {
+		fault.source += " " + hiding
+	}
 }
 
 // shows reports whether a line, as it is to be shown, contains a part of a hidden scalar that began in an earlier

@@ -39,7 +39,7 @@ func (n Node) Mapping(known ...string) Mapping {
 		case n.file.hidden[at]:
 			n.file.fault(at, n.path, "a key or a value is missing here: "+keys(known))
 		default:
-			n.file.fault(at, n.path, fmt.Sprintf("the key %q is not known: %s", name, keys(known)))
+			n.file.fault(at, n.path, fmt.Sprintf("the key %q is not known: %s", name, suggestion(name, known)))
 		}
 	}
 	return m
@@ -51,6 +51,14 @@ func (f *File) spelledKey(at *token.Token) string {
 		return "at this place"
 	}
 	return strconv.Quote(at.Value)
+}
+
+// suggestion says which keys there are, and which of them a wrong one was probably meant to be.
+func suggestion(wrong string, known []string) string {
+	if meant := Closest(wrong, known); meant != "" {
+		return fmt.Sprintf("did you mean %s? T%s", meant, strings.TrimPrefix(keys(known), "t"))
+	}
+	return keys(known)
 }
 
 func keys(known []string) string {

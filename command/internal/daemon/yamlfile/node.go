@@ -137,7 +137,20 @@ func (n Node) Int(from, to int) int {
 
 // Duration reads a length of time between from and to.
 func (n Node) Duration(from, to time.Duration) time.Duration {
-	return within(n, time.ParseDuration, from, to, "duration", "duration: write a number with a unit, such as 200ms, 5s or 1m30s")
+	how := "write a number with a unit, such as 200ms, 5s or 1m30s"
+	if days, ok := inDays(n); ok {
+		how = fmt.Sprintf("write %dh", 24*days)
+	}
+	return within(n, time.ParseDuration, from, to, "duration", "duration: "+how)
+}
+
+// inDays returns the number of days of a text such as 7d.
+func inDays(n Node) (uint64, bool) {
+	node, _ := n.plain()
+	text, _ := literal(node)
+	number, has := strings.CutSuffix(text, "d")
+	days, err := strconv.ParseUint(number, 10, 16)
+	return days, has && err == nil
 }
 
 // within reads a scalar that has a size. noun is what it is, and wanted is what a text that cannot be parsed is not.

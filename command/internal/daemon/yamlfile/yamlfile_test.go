@@ -134,6 +134,9 @@ func TestFaults_NameThePlaceAndTheNextStep(t *testing.T) {
 		{"n: 11", `f.yaml:1:4: n: "11" is out of bounds: write a number from 1 to 10`},
 		{"n: ${BIG}", `f.yaml:1:4: n: "${BIG}" is out of bounds: write a number from 1 to 10`},
 		{"d: 5", `f.yaml:1:4: d: "5" is not a duration: write a number with a unit, such as 200ms, 5s or 1m30s`},
+		{"d: 7d", `f.yaml:1:4: d: "7d" is not a duration: write 168h`},
+		{"d: 1d12h", `f.yaml:1:4: d: "1d12h" is not a duration: write a number with a unit, such as 200ms, 5s or 1m30s`},
+		{"bb: x", `f.yaml:1:1: the key "bb" is not known: did you mean b? The keys here are a, b, n, d, p, w, s, m`},
 		{"d: -5s", `f.yaml:1:4: d: "-5s" is out of bounds: write a duration from 1ms to 1h0m0s`},
 		{"p: 20", `f.yaml:1:4: p: "20" is not a percentage: write a whole number from 0% to 100%, such as 20%`},
 		{"p: 101%", `f.yaml:1:4: p: "101%" is not a percentage: write a whole number from 0% to 100%, such as 20%`},
@@ -158,6 +161,17 @@ func TestFaults_NameThePlaceAndTheNextStep(t *testing.T) {
 		first, _, _ := strings.Cut(err.Error(), "\n")
 		require.Equal(t, c.want, first, c.text)
 		require.NotContains(t, err.Error(), "98765")
+	}
+}
+
+func TestClosest_ProposesWhatWasLikelyMeant(t *testing.T) {
+	t.Parallel()
+	names := []string{"booking_sms", "booking_mails", "pay"}
+	for wrong, want := range map[string]string{
+		"bokking_sms": "booking_sms", "booking_sm": "booking_sms", "Booking_Mails": "booking_mails", "pai": "pay",
+		"invoices": "", "": "", "p": "", "q": "",
+	} {
+		require.Equal(t, want, yamlfile.Closest(wrong, names), wrong)
 	}
 }
 
@@ -189,6 +203,12 @@ func TestFaults_ShowKeys(t *testing.T) {
 		"{sercet: hunter2, n: ${S}}": "1 | {sercet: ***, n: ${S}}",
 		"password: {hunter2: x}":     "1 | password: {***: ***}",
 		"m: {k: {timeout: 5s}}":      "1 | m: {k: {timeout: ***}}",
+		// A secret may be in the line, and the message has the key.
+		"{a: xsecrets, secrets: secrets}":      "1 | *** secrets: ***\n       |     ^",
+		"n: 3\nsecrets: secrets":               "2 | secrets: ***\n       | ^",
+		"a: {secretsA: 1}\n":                   "1 | a: {secretsA: ***}\n       | ^",
+		"n: 3\nm:\n  secrets:\n  x: secrets\n": "3 |   secrets:\n       |   ^",
+		"{n: 3, \"secrets\": secrets}":         "1 | ***",
 	} {
 		_, err := read(text, map[string]string{"S": "CANARY"})
 		require.ErrorContains(t, err, want, text)

@@ -24,6 +24,9 @@ class Bookings {
     }
 
     static void book(Connection connection, Message message) throws SQLException, InboxException {
+        if (message.claimCheck() || !message.contentEncoding().isEmpty()) {
+            throw new InboxException.Poison("the body is a reference or compressed: set claims and compressed for the process");
+        }
         String sql = """
                 INSERT INTO public.booking (id, room)
                 SELECT b.id, r.name FROM json_to_record(?::json) AS b (id bigint, room text) JOIN public.room r ON r.name = b.room""";
