@@ -283,11 +283,13 @@ func TestSwitch_AFailedChangeLeavesReadersWhereTheyAre(t *testing.T) {
 		require.NoError(t, w.pool.QueryRow(t.Context(), "SELECT pg_catalog.pg_get_viewdef('public.balance')").Scan(&definition))
 		require.Contains(t, definition, "v1.balance")
 	}
-	_, err := o.Switch(t.Context(), "balances@v1", "balances@v2", alice, func(ctx context.Context, tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, "ROLLBACK")
-		return err
-	})
-	require.ErrorIs(t, err, operator.ErrSwitchEnded)
+	for _, ending := range []string{"ROLLBACK", "ROLLBACK AND CHAIN", "ROLLBACK; BEGIN"} {
+		_, err := o.Switch(t.Context(), "balances@v1", "balances@v2", alice, func(ctx context.Context, tx pgx.Tx) error {
+			_, err := tx.Exec(ctx, ending)
+			return err
+		})
+		require.ErrorIs(t, err, operator.ErrSwitchEnded)
+	}
 	events, err := o.History(t.Context(), "balances@v1", 10)
 	require.NoError(t, err)
 	require.Equal(t, "create", events[0].Action)

@@ -124,16 +124,28 @@ func behind(row, other cursor.Row) error {
 		visible.Cut(other.Process), visible.Cut(string(other.Position)))
 }
 
-// changed makes the change in the transaction that holds the old version.
+const switchNumberSQL = `/* cursor.switch_number */ SELECT pg_catalog.txid_current()`
+
+// changed makes the change in the transaction that holds the old version. Afterwards the transaction must be the same one.
 func changed(ctx context.Context, conn *pgx.Conn, change func(ctx context.Context, tx pgx.Tx) error) error {
 	tx, err := tables.Adopt(ctx, conn, ErrSwitchTx)
-	if err == nil {
-		err = change(ctx, tx)
+	if err != nil {
+		return err
 	}
-	if err == nil && conn.PgConn().TxStatus() != 'T' {
-		err = ErrSwitchEnded
+	var before, after int64
+	if err := tx.QueryRow(ctx, switchNumberSQL, pgx.QueryExecModeExec).Scan(&before); err != nil {
+		return err
 	}
-	return err
+	if err := change(ctx, tx); err != nil {
+		return err
+	}
+	if err := tx.QueryRow(ctx, switchNumberSQL, pgx.QueryExecModeExec).Scan(&after); err != nil {
+		return err
+	}
+	if before != after {
+		return ErrSwitchEnded
+	}
+	return nil
 }
 
 // writeSwitch makes the change durable, with its two events.
