@@ -22,5 +22,5 @@ var readModelMutants = []mutant{
 	mutate("a version that is halted is waited for", "readmodel.TestSwitch_RefusesAVersionThatIsBehindAndChangesNothing",
 		code("cursor/operator.reached", "row.State != cursor.Running", "false")),
 	mutate("the change of a switch may commit by itself", "readmodel.TestSwitch_AFailedChangeLeavesReadersWhereTheyAre",
-		code("cursor/operator.Operator.writeSwitch", "conn.PgConn().TxStatus() != 'T'", "false")),
+		code("cursor/operator.changed", "conn.PgConn().TxStatus() != 'T'", "false")),
 }
