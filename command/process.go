@@ -71,7 +71,7 @@ func (c *processCompare) Run(ctx context.Context, sys system) error {
 	defer stop()
 	v := daemon.Versions{Old: c.Old, New: c.New}
 	switch {
-	case c.SQL == "" && v.IsShadow(config):
+	case c.SQL == "" && v.OfCalls():
 		calls, err := daemon.CompareCalls(ctx, config, v)
 		if err != nil {
 			return err

@@ -15,7 +15,8 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// ErrApart reports that two versions were not at the same position at any moment within Comparison.Wait.
+// ErrApart reports that two versions were not at the same position at any moment within Comparison.Wait, or that one is
+// halted or paused behind the other.
 var ErrApart = errors.New("the two versions were never at the same record")
 
 // Comparison looks for differences between the tables of two versions.
@@ -179,10 +180,13 @@ func (c Comparison) meet(ctx context.Context, store *cursor.Store, wait time.Dur
 			return nil, "", err
 		}
 		old, recent, err := c.positions(ctx, snapshot, store.Config().Schema)
-		if err == nil && wanted(old, recent) {
-			return snapshot, old, nil
+		if err == nil && wanted(old.Position, recent.Position) {
+			return snapshot, old.Position, nil
 		}
 		rollback(ctx, snapshot)
+		if err == nil {
+			err = errors.Join(stands(old, recent), stands(recent, old))
+		}
 		if err != nil {
 			return nil, "", err
 		}
@@ -191,28 +195,37 @@ func (c Comparison) meet(ctx context.Context, store *cursor.Store, wait time.Dur
 			return nil, "", context.Cause(ctx)
 		case <-late:
 			return nil, "", fmt.Errorf("%w within %v: at the end %s was at %q, and %s at %q", ErrApart, wait,
-				visible.Cut(c.Old), visible.Cut(string(old)), visible.Cut(c.New), visible.Cut(string(recent)))
+				visible.Cut(c.Old), visible.Cut(string(old.Position)), visible.Cut(c.New), visible.Cut(string(recent.Position)))
 		case <-time.After(betweenSnapshots):
 		}
 	}
 }
 
-// positions returns where the versions are. It is the first statement of the transaction, so the snapshot is taken with it.
-func (c Comparison) positions(ctx context.Context, snapshot pgx.Tx, schema string) (old, recent cursor.Position, err error) {
-	cursors := pgx.Identifier{schema, "cursor"}.Sanitize()
-	rows, err := snapshot.Query(ctx, "SELECT process_name, position FROM "+cursors+" WHERE process_name IN ($1, $2)", c.Old, c.New)
-	if err != nil {
-		return "", "", err
+// stands returns an error if a version does not deliver and is behind the other, so that waiting does not help.
+func stands(version, other cursor.Row) error {
+	if version.State == cursor.Running || version.Position >= other.Position {
+		return nil
 	}
-	at := map[string]cursor.Position{}
-	var process string
-	var position cursor.Position
-	if _, err := pgx.ForEachRow(rows, []any{&process, &position}, func() error { at[process] = position; return nil }); err != nil {
-		return "", "", err
+	return fmt.Errorf("%w: %s is %s at %q, and %s is at %q", ErrApart, visible.Cut(version.Process), version.State, visible.Cut(string(version.Position)),
+		visible.Cut(other.Process), visible.Cut(string(other.Position)))
+}
+
+// positions returns where the versions are, and whether they go on: the rows have no more than that. It is the first
+// statement of the transaction, so the snapshot is taken with it.
+func (c Comparison) positions(ctx context.Context, snapshot pgx.Tx, schema string) (old, recent cursor.Row, err error) {
+	cursors := pgx.Identifier{schema, "cursor"}.Sanitize()
+	rows, err := snapshot.Query(ctx, "SELECT process_name, position, state FROM "+cursors+" WHERE process_name IN ($1, $2)", c.Old, c.New)
+	if err != nil {
+		return old, recent, err
+	}
+	at := map[string]cursor.Row{}
+	var row cursor.Row
+	if _, err := pgx.ForEachRow(rows, []any{&row.Process, &row.Position, &row.State}, func() error { at[row.Process] = row; return nil }); err != nil {
+		return old, recent, err
 	}
 	for _, name := range []string{c.Old, c.New} {
 		if _, ok := at[name]; !ok {
-			return "", "", fmt.Errorf("%w: %q", cursor.ErrUnknown, name)
+			return old, recent, fmt.Errorf("%w: %q", cursor.ErrUnknown, name)
 		}
 	}
 	return at[c.Old], at[c.New], nil

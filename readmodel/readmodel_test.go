@@ -2,6 +2,7 @@ package readmodel_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"testing"
 	"time"
@@ -359,4 +360,33 @@ func TestCompare_OfVersionsThatAreNeverAtTheSameRecordSaysWhereTheyAre(t *testin
 	_, err := readmodel.Compare(t.Context(), w.store, readmodel.Comparison{Old: "balances@v1", New: "balances@v2", SQL: "SELECT 1", Wait: 50 * 1e6})
 	require.ErrorIs(t, err, readmodel.ErrApart)
 	require.ErrorContains(t, err, `balances@v2 at ""`)
+}
+
+// One that stands behind the other never comes to where that is: nothing is waited for.
+func TestCompare_OfAHaltedVersionSaysSoAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.add(t, "account.credited", credited{"a", 1}, "no account", credited{"a", 2})
+	poison := readmodel.On("account.credited", func(context.Context, pgx.Tx, json.RawMessage, processor.Delivery) error { return nil })
+	w.run(t, "v1", model(t, credit("v1")))
+	w.run(t, "v2", model(t, poison))
+	w.waitFor(t, "v1", halted)
+	w.waitFor(t, "v2", applied(3))
+	c := readmodel.Comparison{Old: "balances@v1", New: "balances@v2", SQL: "SELECT 1", Wait: time.Hour}
+	for _, c.Hold = range []string{"", "public.outbox"} {
+		_, err := readmodel.Compare(t.Context(), w.store, c)
+		require.ErrorIs(t, err, readmodel.ErrApart)
+		require.ErrorContains(t, err, "balances@v1 is halted at")
+	}
+	c.Old, c.New, c.Hold = c.New, c.Old, ""
+	_, err := readmodel.Compare(t.Context(), w.store, c)
+	require.ErrorContains(t, err, "balances@v1 is halted at")
+
+	c.New = "balances@v3"
+	_, err = w.store.Create(t.Context(), c.New, "")
+	require.NoError(t, err)
+	_, err = operator.New(w.store).Pause(t.Context(), c.New, alice)
+	require.NoError(t, err)
+	_, err = readmodel.Compare(t.Context(), w.store, c)
+	require.ErrorContains(t, err, "balances@v3 is paused at")
 }

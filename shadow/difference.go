@@ -19,13 +19,17 @@ const (
 	maxDepth = 100     // of that JSON
 )
 
+// Unstored is among Difference.Differs if calls differ in credentials, a signature, headers from the configuration or
+// the full address alone, which are compared and not stored.
+const Unstored = "something that is not stored"
+
 // differences names what differs between two calls, without any value. It returns none if they are the same.
 func differences(a, b sinks.Call) (all []string) {
 	if a.Target != b.Target {
 		all = append(all, "target")
 	}
-	if a.Hidden != b.Hidden {
-		all = append(all, "what is not shown: credentials, headers from the file, or the full address")
+	if a.Target == b.Target && a.Hidden != b.Hidden { // the full address is hidden, so it differs where the target does
+		all = append(all, Unstored)
 	}
 	for _, name := range names(a.Headers, b.Headers) {
 		value, here := a.Headers[name]

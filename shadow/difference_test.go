@@ -25,7 +25,7 @@ func TestDifferences_NamesWhatDiffersAndNoValue(t *testing.T) {
 		"body.c":                func(c *sinks.Call) { c.Body = []byte(`{"a": {"b": [1, 2.0]}}`) },
 		"body.a,body.d":         func(c *sinks.Call) { c.Body = []byte(`{"a": "CANARY", "c": null, "d": "CANARY"}`) },
 		"body":                  func(c *sinks.Call) { c.Body = []byte(`"CANARY"`) },
-		"what is not":           func(c *sinks.Call) { c.Hidden = "CANARY" },
+		Unstored:                func(c *sinks.Call) { c.Hidden = "CANARY" },
 		"body, from byte 4 on":  func(c *sinks.Call) { c.Body = []byte(`{"a"  : {"b": [1, 2.0]}, "c": null}`) },
 		"body, from byte 33 on": func(c *sinks.Call) { c.Body = append(c.Body, " CANARY"...) },
 		"body, from byte 0 on":  func(c *sinks.Call) { c.Body = nil },
@@ -37,6 +37,12 @@ func TestDifferences_NamesWhatDiffersAndNoValue(t *testing.T) {
 			require.NotContains(t, strings.Join(got, ","), "CANARY")
 		}
 	}
+}
+
+// The full address is compared as well: where the target differs, it always does.
+func TestDifferences_AnotherTargetIsNamedOnce(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, []string{"target"}, differences(sinks.Call{Target: "POST https://a", Hidden: "https://a"}, sinks.Call{Target: "POST https://b", Hidden: "https://b"}))
 }
 
 func TestDifferences_AreBounded(t *testing.T) {

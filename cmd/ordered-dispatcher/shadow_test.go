@@ -166,9 +166,9 @@ func TestShadow_ComparesTheSameCallsAsEqualAndHiddenPartsAsDifferent(t *testing.
 	address, pool := shadowed(t)
 	receiver := newListener(t)
 	config := receiver.sms(t, "")
-	code, _, stderr := do(t, address, "process", "compare", "sms", "sms@shadow", "-c", config)
+	code, _, unborn := do(t, address, "process", "compare", "sms", "sms@shadow", "-c", config)
 	require.Equal(t, 1, code)
-	require.Contains(t, stderr, "sms@shadow has recorded no call beside sms yet")
+	require.Contains(t, unborn, "sms@shadow has not run yet: start `ordered-dispatcher run`, and wait until it has caught up")
 	addAll(t, pool, outbox.Config{}, booking("made", "ann", "one"))
 	must(t, address, "run", "--drain", "-c", config)
 	require.Regexp(t, `^0 of 1 calls differ, up to at\.int:`, must(t, address, "process", "compare", "sms", "sms@shadow", "-c", config))
@@ -178,13 +178,16 @@ func TestShadow_ComparesTheSameCallsAsEqualAndHiddenPartsAsDifferent(t *testing.
 	other := file(t, text[:at]+shadowToken+text[at+len(liveToken):])
 	addAll(t, pool, outbox.Config{}, booking("made", "bob", "two"))
 	must(t, address, "run", "--drain", "-c", other)
-	code, stdout, _ := do(t, address, "process", "compare", "sms", "sms@shadow", "-c", other)
+	code, stdout, stderr := do(t, address, "process", "compare", "sms", "sms@shadow", "-c", other)
 	require.Equal(t, 1, code)
+	require.Equal(t, "ordered-dispatcher: the two versions differ\n", stderr)
 	require.Contains(t, stdout, "sequence 2, ")
-	require.Contains(t, stdout, ": what is not shown: credentials")
+	require.Contains(t, stdout, ": something that is not stored\n1 of 2 calls differ")
+	require.Contains(t, stdout, "\nNot stored are credentials, signatures, headers from the file and the full address\n")
 	require.NotContains(t, stdout, "token-of")
 
-	must(t, address, "seek", "sms@shadow", "-c", other, "--to-beginning", "--reason=with the other token")
+	sought := must(t, address, "seek", "sms@shadow", "-c", other, "--to-beginning", "--reason=with the other token")
+	require.Contains(t, sought, "2 records are recorded again")
 	must(t, address, "run", "--drain", "-c", other)
 	_, stdout, _ = do(t, address, "process", "compare", "sms", "sms@shadow", "-c", other)
 	require.Contains(t, stdout, "2 of 2 calls differ", "a record that is recorded again has one row")
@@ -244,6 +247,40 @@ func TestShadow_APoisonRecordOfTheNewVersionIsNamedAndTheLiveProcessGoesOn(t *te
 	require.Equal(t, []string{"target"}, calls[1].Differs[:1])
 }
 
+// TestShadow_ACompareOfAShadowThatStandsStillFails: what comes after a halt is not compared, so it is not equal.
+func TestShadow_ACompareOfAShadowThatStandsStillFails(t *testing.T) {
+	t.Parallel()
+	address, pool := shadowed(t)
+	config := newListener(t).sms(t, "    upcast: {late@1: 'error(\"no\")'}\n")
+	compare := []string{"process", "compare", "sms", "sms@shadow", "-c", config}
+	addAll(t, pool, outbox.Config{}, booking("late", "ann", "one"))
+	code, _, _ := do(t, address, "run", "--drain", "-c", config)
+	require.Equal(t, 3, code)
+	code, _, stderr := do(t, address, compare...)
+	require.Equal(t, 1, code)
+	require.Contains(t, stderr, "sms@shadow is halted at record 1: 1 record is not compared")
+	must(t, address, "skip", "sms@shadow", "-c", config, "--reason=no")
+
+	addAll(t, pool, outbox.Config{}, booking("made", "bob", "two"), booking("late", "cy", "three"), booking("made", "dan", "four"))
+	code, _, _ = do(t, address, "run", "--drain", "-c", config)
+	require.Equal(t, 3, code)
+	code, stdout, stderr := do(t, address, compare...)
+	require.Equal(t, 1, code)
+	require.Contains(t, stdout, "0 of 1 calls differ, up to at.int:")
+	require.Contains(t, stderr, "sms@shadow is halted at record 3: 2 records are not compared")
+
+	must(t, address, "skip", "sms@shadow", "-c", config, "--reason=no")
+	require.Regexp(t, `^0 of 1 calls differ, up to at\.int:\S+; 1 record is not compared yet\n$`, must(t, address, compare...), "one that runs comes to them")
+	must(t, address, "pause", "sms@shadow", "-c", config)
+	code, _, stderr = do(t, address, compare...)
+	require.Equal(t, 1, code)
+	require.Contains(t, stderr, "sms@shadow is paused: 1 record is not compared")
+
+	code, _, stderr = do(t, address, "process", "compare", "sms@shadow", "sms", "-c", config)
+	require.Equal(t, 2, code)
+	require.Contains(t, stderr, "the shadow comes second: `ordered-dispatcher process compare sms sms@shadow -c FILE`")
+}
+
 func TestShadow_ARecordThatOnlyTheLiveProcessRefusesIsADifference(t *testing.T) {
 	t.Parallel()
 	address, pool := shadowed(t)
@@ -281,7 +318,7 @@ func TestShadow_ThePageRecordsAndCompares(t *testing.T) {
 	must(t, address, "run", "--drain", "-c", config)
 	code, stdout, _ := do(t, address, args(console[3])...)
 	require.Equal(t, 1, code)
-	require.Contains(t, stdout, ": target, what is not shown")
+	require.Contains(t, stdout, ": target\n1 of 1 calls differ")
 	require.Len(t, receiver.got(), 1)
 }
 

@@ -34,6 +34,9 @@ var ErrInterrupted = errors.New("interrupted before all was delivered: run it ag
 // ErrFindings means that the doctor found something, and has printed it.
 var ErrFindings = errors.New("doctor found something")
 
+// ErrDiffers means that two versions differ, and it was printed in what.
+var ErrDiffers = errors.New("the two versions differ")
+
 // ErrHalted means that status found a halted process, and has printed it.
 var ErrHalted = errors.New("a process is halted")
 

@@ -192,7 +192,11 @@ func (o *Operator) Seek(ctx context.Context, target Target, d cursor.Decision) (
 		return outcome, nil
 	case to < from:
 		outcome := o.outcome(ctx, change, "", to, from)
-		outcome.Text = fmt.Sprintf("%s goes back from %s to %s: %s sent again%s%s", o.process, place(from), place(to), outcome.count(), keys, o.afterwards(change))
+		again := "sent"
+		if isShadow(o.process) {
+			again = "recorded"
+		}
+		outcome.Text = fmt.Sprintf("%s goes back from %s to %s: %s %s again%s%s", o.process, place(from), place(to), outcome.count(), again, keys, o.afterwards(change))
 		return outcome, nil
 	case to > from:
 		outcome := o.outcome(ctx, change, "", from, to)

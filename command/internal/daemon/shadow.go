@@ -18,6 +18,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/shadow"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
 // Shadow makes a process record the calls of its sink instead of making them.
@@ -217,53 +218,112 @@ func (v Versions) shadowed(c Config) (r recorder, ok bool) {
 	return r, ok
 }
 
-// IsShadow reports whether the new version records calls.
-func (v Versions) IsShadow(c Config) bool {
-	_, ok := v.shadowed(c)
-	return ok
-}
+// OfCalls reports whether one of the versions records calls.
+func (v Versions) OfCalls() bool { return isShadow(v.Old) || isShadow(v.New) }
 
 // shownCalls is how many calls CompareCalls names.
 const shownCalls = 10
 
-// CompareCalls compares the calls that the new version has recorded with those of the old one.
-func CompareCalls(ctx context.Context, c Config, v Versions) (shadow.Comparison, error) {
-	if _, err := v.table(c); err != nil {
-		return shadow.Comparison{}, err
-	}
-	r, ok := v.shadowed(c)
-	if !ok || r.other == nil || r.other.Name != v.Old {
-		return shadow.Comparison{}, usage("%q does not record its calls beside those of %q: write `shadow: {of: %s, …}` into the file", v.New, v.Old, v.Old)
-	}
-	pool, _, err := c.open(ctx)
-	if err != nil {
-		return shadow.Comparison{}, err
-	}
-	defer pool.Close()
-	compared, err := shadow.Compare(ctx, pool, r.table, v.New, v.Old, shownCalls)
-	return compared, Reachable(err)
+// Calls are a comparison of the calls of two processes.
+type Calls struct {
+	shadow.Comparison
+	// Shadow is the cursor of the process that records, as it was after that.
+	Shadow cursor.Row
+	// Left is how many records come after it. At most table.MaxLagRecords are counted.
+	Left int64
 }
 
-// PrintCalls prints a comparison of calls. It returns ErrFindings if some differ.
-func PrintCalls(w io.Writer, v Versions, c shadow.Comparison) error {
+// CompareCalls compares the calls that the new version has recorded with those of the old one.
+func CompareCalls(ctx context.Context, c Config, v Versions) (calls Calls, err error) {
+	if _, err := v.table(c); err != nil {
+		return calls, err
+	}
+	r, ok := v.shadowed(c)
+	switch {
+	case isShadow(v.Old) && !isShadow(v.New):
+		return calls, usage("the shadow comes second: `ordered-dispatcher process compare %s %s -c FILE`", visible.Shell(v.New), visible.Shell(v.Old))
+	case !ok || r.other == nil || r.other.Name != v.Old:
+		return calls, usage("%q does not record its calls beside those of %q: write `shadow: {of: %s, …}` into the file", v.New, v.Old, v.Old)
+	}
+	pool, store, err := c.open(ctx)
+	if err != nil {
+		return calls, err
+	}
+	defer pool.Close()
+	source, err := c.keys(r.process, pool)
+	if err != nil {
+		return calls, &UsageError{err}
+	}
+	if calls.Comparison, err = shadow.Compare(ctx, pool, r.table, v.New, v.Old, shownCalls); err != nil {
+		return calls, Reachable(err)
+	}
+	if calls.Shadow, err = store.Look(ctx, v.New); err != nil {
+		return calls, v.explain(ctx, store, err)
+	}
+	lag, err := source.Lag(ctx, calls.Shadow.Position)
+	calls.Left = lag.Records
+	return calls, Reachable(err)
+}
+
+// left describes the records that are not compared.
+func (c Calls) left() string {
+	switch {
+	case c.Left == 1:
+		return "1 record is not compared"
+	case c.Left >= table.MaxLagRecords:
+		return fmt.Sprintf("%d or more records are not compared", c.Left)
+	default:
+		return fmt.Sprintf("%d records are not compared", c.Left)
+	}
+}
+
+// standing returns an error if the shadow does not go on by itself.
+func (c Calls) standing() error {
+	if c.Shadow.State == cursor.Running {
+		return nil
+	}
+	at := ""
+	if f := c.Shadow.Failure; f != nil && f.RecordID != "" && c.Shadow.State == cursor.Halted {
+		at = " at record " + visible.Short(f.RecordID)
+	}
+	return fmt.Errorf("%s is %s%s: %s. The next step: `ordered-dispatcher status %s`",
+		visible.Short(c.Shadow.Process), c.Shadow.State, at, c.left(), visible.Shell(c.Shadow.Process))
+}
+
+// PrintCalls prints a comparison of calls. It returns an error if some differ, or if some were not compared and will not
+// be: what comes after a halt is not known to be equal.
+func PrintCalls(w io.Writer, v Versions, c Calls) error {
+	standing := c.standing()
 	if c.Calls == 0 {
+		if standing != nil {
+			return standing
+		}
 		return fmt.Errorf("%s has recorded no call beside %s yet: `ordered-dispatcher status` shows how far it is", visible.Short(v.New), visible.Short(v.Old))
 	}
 	var b strings.Builder
+	unstored := false
 	for _, d := range c.First {
+		unstored = unstored || slices.Contains(d.Differs, shadow.Unstored)
 		fmt.Fprintf(&b, "sequence %d, %s: %s\n", d.Sequence, visible.Short(d.DedupKey), visible.Line(strings.Join(d.Differs, ", ")))
 	}
 	if c.Differing > int64(len(c.First)) {
 		fmt.Fprintln(&b, "… and more")
 	}
-	fmt.Fprintf(&b, "%d of %d calls differ, up to %s\n", c.Differing, c.Calls, place(c.Last))
+	fmt.Fprintf(&b, "%d of %d calls differ, up to %s", c.Differing, c.Calls, place(c.Last))
+	if standing == nil && c.Left > 0 {
+		b.WriteString("; " + c.left() + " yet")
+	}
+	b.WriteByte('\n')
+	if unstored {
+		fmt.Fprintln(&b, "Not stored are credentials, signatures, headers from the file and the full address")
+	}
 	if _, err := io.WriteString(w, visible.Text(b.String())); err != nil {
 		return err
 	}
-	if c.Differing > 0 {
-		return ErrFindings
+	if standing == nil && c.Differing > 0 {
+		return ErrDiffers
 	}
-	return nil
+	return standing
 }
 
 // noShadows refuses a switch to or from what has built nothing.

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
@@ -55,10 +57,27 @@ func Compare(ctx context.Context, c Config, v Versions, query string, hold bool,
 		return readmodel.Difference{}, err
 	}
 	defer pool.Close()
-	return readmodel.Compare(ctx, store, readmodel.Comparison{Old: v.Old, New: v.New, SQL: query, Wait: wait, Hold: table, HoldFor: holdWriters})
+	d, err := readmodel.Compare(ctx, store, readmodel.Comparison{Old: v.Old, New: v.New, SQL: query, Wait: wait, Hold: table, HoldFor: holdWriters})
+	return d, v.explain(ctx, store, err)
 }
 
-// PrintDifference prints the rows that differ. It returns ErrFindings if there are any.
+// explain names the version that has no cursor, and the next step.
+func (v Versions) explain(ctx context.Context, store *cursor.Store, err error) error {
+	if !errors.Is(err, cursor.ErrUnknown) {
+		return Reachable(err)
+	}
+	for _, name := range []string{v.New, v.Old} {
+		switch past := store.Past(ctx, name); {
+		case past == nil:
+			return fmt.Errorf("%s has not run yet: start `ordered-dispatcher run`, and wait until it has caught up", visible.Short(name))
+		case !errors.Is(past, cursor.ErrExists):
+			return Reachable(past)
+		}
+	}
+	return err // they were made a moment ago
+}
+
+// PrintDifference prints the rows that differ. It returns ErrDiffers if there are any.
 func PrintDifference(w io.Writer, d readmodel.Difference) error {
 	var b strings.Builder
 	if len(d.Rows) == 0 {
@@ -82,7 +101,7 @@ func PrintDifference(w io.Writer, d readmodel.Difference) error {
 	if _, err := io.WriteString(w, visible.Text(b.String())); err != nil {
 		return err
 	}
-	return ErrFindings
+	return ErrDiffers
 }
 
 // Switch calls operator.Operator.Switch: the change is a list of statements.
@@ -101,21 +120,39 @@ func Switch(ctx context.Context, c Config, v Versions, statements []string, d cu
 	switched, err := o.op.Switch(ctx, v.Old, v.New, d, func(ctx context.Context, tx pgx.Tx) error {
 		for _, statement := range statements {
 			if _, err := tx.Exec(ctx, statement); err != nil {
-				return fmt.Errorf("%s: %w", visible.Short(statement), err)
+				return fmt.Errorf("%s: %w", visible.Short(statement), ofStatement(err))
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		return switched, o.explain(ctx, err)
+	if errors.Is(err, cursor.ErrUnknown) {
+		return switched, v.explain(ctx, o.store, err)
 	}
-	return switched, nil
+	return switched, o.explain(ctx, err)
+}
+
+// ofStatement words what the server says about a statement of the operator. The next steps that errors of the cursor's
+// own statements get are not for it, so it is no *pgconn.PgError any more.
+func ofStatement(err error) error {
+	var pgErr *pgconn.PgError
+	switch {
+	case !errors.As(err, &pgErr):
+		return err
+	case pgErr.Code == "42501" && strings.Contains(pgErr.Message, "pg_catalog"): // where a name without a schema leads
+		return fmt.Errorf("%v; write the schema before each name, as in public.balance", pgErr)
+	default:
+		return errors.New(pgErr.Error())
+	}
 }
 
 // PrintSwitched prints what a switch did, or would do.
 func PrintSwitched(w io.Writer, s operator.Switched, dryRun bool) error {
-	text := fmt.Sprintf("readers use %s now, which is at %s. %s was at %s, and could not advance for %v. Both go on",
-		s.To.Process, place(s.To.Position), s.From.Process, place(s.From.Position), s.Held.Round(time.Millisecond))
+	next := "Both go on"
+	if s.From.State != cursor.Running {
+		next = fmt.Sprintf("%s goes on. %s stays %s", s.To.Process, s.From.Process, s.From.State)
+	}
+	text := fmt.Sprintf("readers use %s now, which is at %s. %s was at %s, and could not advance for %v. %s",
+		s.To.Process, place(s.To.Position), s.From.Process, place(s.From.Position), s.Held.Round(time.Millisecond), next)
 	if dryRun {
 		text = fmt.Sprintf("dry run, nothing is changed. %s is at %s, and has applied what %s has, which was at %s",
 			s.To.Process, place(s.To.Position), s.From.Process, place(s.From.Position))
