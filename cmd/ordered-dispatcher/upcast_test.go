@@ -73,7 +73,7 @@ func TestUpcast_AFailureHaltsAndNamesTypeAndVersionAndNoData(t *testing.T) {
 			require.NotZero(t, code)
 			require.Equal(t, 1, strings.Count(stdout, "\n"), "nothing passes the record")
 			require.Contains(t, stderr, want)
-			require.Contains(t, stderr, "which cannot be read")
+			require.Contains(t, stderr, "which cannot be read or prepared")
 			_, status, _ := do(t, address, "status")
 			require.Contains(t, status, want)
 			require.NotContains(t, stderr+status, "Smith")
