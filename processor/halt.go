@@ -14,7 +14,7 @@ import (
 
 // RefusedFix is what to do after a halt of cursor.ClassRefused, before the retry. No receiver may have been asked, as
 // where a table of ours is missing.
-const RefusedFix = "correct what the error names (credentials, address, settings; the workers read the file and a ${NAME} only when they start)"
+const RefusedFix = "correct what the error names (credentials, address, settings; after a change of the configuration or of a ${NAME}, restart the workers)"
 
 // HaltError is the error of Drain when the process is halted. Package cursor/operator has what an operator can do:
 // Retry, Skip or Seek.

@@ -39,7 +39,7 @@ func TestRefused_HaltsWhateverThePolicyAndPutsNothingAside(t *testing.T) {
 			require.ErrorAs(t, p.Drain(t.Context()), &halt)
 			require.Equal(t, cursor.ClassRefused, halt.Failure.Class)
 			require.ErrorContains(t, halt, "halted: the receiver or a setting is at fault, not record 3, ")
-			require.ErrorContains(t, halt, "401; next: correct what the error names (credentials, address, settings; the workers read the file and a ${NAME} only when they start), then `ordered-dispatcher retry sms`")
+			require.ErrorContains(t, halt, "401; next: correct what the error names (credentials, address, settings; after a change of the configuration or of a ${NAME}, restart the workers), then `ordered-dispatcher retry sms`")
 			require.NotContains(t, halt.Error(), "skip")
 			require.Empty(t, letters(t, pool))
 			require.EqualValues(t, 2, row(t, pool).Sequence)

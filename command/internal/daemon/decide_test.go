@@ -73,7 +73,7 @@ func TestDecision_OfAHaltOverUsProposesNoSkip(t *testing.T) {
 	o := operatorOf(t, config)
 
 	decision := cursor.Decision{Actor: "alice", Reason: "x"}
-	const fix = "correct what the error names (credentials, address, settings; the workers read the file and a ${NAME} only when they start), then `ordered-dispatcher retry a`"
+	const fix = "correct what the error names (credentials, address, settings; after a change of the configuration or of a ${NAME}, restart the workers), then `ordered-dispatcher retry a`"
 	_, pauseErr := o.Pause(t.Context(), decision)
 	_, resumeErr := o.Resume(t.Context(), decision)
 	for _, err := range []error{pauseErr, resumeErr} {
