@@ -94,7 +94,13 @@ func TestDir_ADirectoryThatIsAwayIsAnOutage(t *testing.T) {
 	}
 	_, err := os.Stat(filepath.Join(below, r.Object[:2]))
 	require.ErrorIs(t, err, os.ErrNotExist)
-	require.ErrorContains(t, claim.Dir(below).Check(), "mount what belongs there, or make a new store: mkdir "+filepath.Join(below, "00"))
+	_, err = claim.Put(t.Context(), claim.Dir(below), []byte("payload"))
+	require.ErrorContains(t, err, "mount what belongs there; if there never was a store, make one: mkdir "+filepath.Join(below, "00"))
+	_, read := r.Resolve(t.Context(), claim.Dir(below), limit)
+	for _, err := range []error{claim.Dir(below).Check(), read, claim.Dir(below).Delete(t.Context(), r.Object)} {
+		require.ErrorContains(t, err, "no subdirectory of objects: mount what belongs there")
+		require.NotContains(t, err.Error(), "mkdir", "a new store would turn an outage into records that have lost their payload")
+	}
 }
 
 // A producer in another language makes its subdirectories itself, and each of them is as good as the one that Create makes.

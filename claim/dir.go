@@ -48,6 +48,9 @@ func (d Dir) Check() error {
 	return d.check(root)
 }
 
+// errNoStore proposes no new store. A reader would take its objects for lost, and no longer wait for the mount.
+var errNoStore = errors.New("is no store, since it has no subdirectory of objects: mount what belongs there")
+
 // check looks for a subdirectory of objects, in the directory that is open: meanwhile the name may get another one.
 func (d Dir) check(root *os.Root) error {
 	open, err := root.Open(".")
@@ -61,8 +64,7 @@ func (d Dir) check(root *os.Root) error {
 			return nil
 		}
 		if errors.Is(err, io.EOF) {
-			return fmt.Errorf("the directory %s is no store, since it has no subdirectory of objects: mount what belongs there, or make a new store: mkdir %s",
-				d, filepath.Join(string(d), firstShard))
+			return fmt.Errorf("the directory %s %w", d, errNoStore)
 		}
 		if err != nil {
 			return err
@@ -110,7 +112,9 @@ func (d Dir) shard(root *os.Root, name string) error {
 	if _, err := root.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := d.check(root); err != nil {
+	if err := d.check(root); errors.Is(err, errNoStore) {
+		return fmt.Errorf("%w; if there never was a store, make one: mkdir %s", err, filepath.Join(string(d), firstShard))
+	} else if err != nil {
 		return err
 	}
 	if err := root.Mkdir(name, 0o750); !errors.Is(err, fs.ErrExist) { // another writer may have made it

@@ -19,6 +19,8 @@ const (
 // ErrNotPartitioned means that the table has no partitions by a range of created_at.
 var ErrNotPartitioned = errors.New("it is not partitioned by a range of created_at")
 
+var errNoTable = errors.New("there is no such table: correct the name")
+
 // MakePartitions makes the missing partitions of today, by the database's clock in UTC, and of as many days after that,
 // between 1 and MaxDaysAhead. It returns the names of those that it made, also beside an error. Several programs may do
 // so at once. A day that partitions cover already is left alone, such as one of a partition of a whole month.
@@ -68,6 +70,9 @@ const (
 	boundLayout  = "2006-01-02 15:04:05+00"
 )
 
+const existsSQL = `/* outbox.exists */
+SELECT to_regclass($1) IS NOT NULL`
+
 // partitionedSQL returns the table's oid if it can have partitions by day.
 const partitionedSQL = `/* outbox.partitioned */
 SELECT p.partrelid
@@ -103,15 +108,17 @@ WHERE NOT covered.times @> tstzrange(day.at::timestamptz, (day.at + 1)::timestam
 ORDER BY day.at
 LIMIT 1000`
 
-// tomorrowSQL returns tomorrow if partitions do not cover it, and the last partition is one of a day, or there is none.
-const tomorrowSQL = `/* outbox.tomorrow */
-WITH ` + coveredSQL + `, tomorrow AS (
-	SELECT clock_timestamp()::date + 1 AS at
+// lacksSQL returns the day in $2 days if partitions do not cover it, and the last partition is one of a day, or there is
+// none. With $3 it returns no day if the table has a DEFAULT partition.
+const lacksSQL = `/* outbox.lacks */
+WITH ` + coveredSQL + `, day AS (
+	SELECT clock_timestamp()::date + $2::int AS at
 )
-SELECT tomorrow.at
-FROM tomorrow
+SELECT day.at
+FROM day
 CROSS JOIN covered
-WHERE NOT covered.times @> tstzrange(tomorrow.at::timestamptz, (tomorrow.at + 1)::timestamptz)
+WHERE NOT covered.times @> tstzrange(day.at::timestamptz, (day.at + 1)::timestamptz)
+	AND NOT ($3::boolean AND EXISTS (SELECT FROM pg_partitioned_table WHERE partrelid = $1 AND partdefid <> 0))
 	AND coalesce(
 		(SELECT high = low + interval '1 day' FROM bound ORDER BY high DESC, low DESC LIMIT 1),
 		NOT EXISTS (SELECT FROM pg_inherits WHERE inhparent = $1)
@@ -120,20 +127,29 @@ WHERE NOT covered.times @> tstzrange(tomorrow.at::timestamptz, (tomorrow.at + 1)
 // LacksTomorrow returns tomorrow, by the database's clock in UTC, if the table has partitions by day and none for
 // tomorrow, or no partition yet. Otherwise, and for any other table, it returns the zero time.
 func (o *Outbox) LacksTomorrow(ctx context.Context, db DB) (tomorrow time.Time, err error) {
+	return o.lacks(ctx, db, 1, false)
+}
+
+// LacksToday is LacksTomorrow for today. It returns the zero time also if a DEFAULT partition takes today's rows.
+func (o *Outbox) LacksToday(ctx context.Context, db DB) (today time.Time, err error) {
+	return o.lacks(ctx, db, 0, true)
+}
+
+func (o *Outbox) lacks(ctx context.Context, db DB, ahead int, orDefault bool) (day time.Time, err error) {
 	if err := o.qualified(); err != nil {
-		return tomorrow, err
+		return day, err
 	}
 	err = within(ctx, db, stepTimeout, func(ctx context.Context, tx pgx.Tx) error {
 		var oid uint32
 		if err := tx.QueryRow(ctx, partitionedSQL, pgx.QueryExecModeExec, o.config.Table.Sanitize()).Scan(&oid); err != nil {
 			return err
 		}
-		return tx.QueryRow(ctx, tomorrowSQL, pgx.QueryExecModeExec, oid).Scan(&tomorrow)
+		return tx.QueryRow(ctx, lacksSQL, pgx.QueryExecModeExec, oid, ahead, orDefault).Scan(&day)
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return time.Time{}, nil
 	}
-	return tomorrow, err
+	return day, err
 }
 
 // missing returns the days that no partition covers: a day and those after it, or today if it is nil.
@@ -141,7 +157,7 @@ func (o *Outbox) missing(ctx context.Context, tx pgx.Tx, from *time.Time, daysAh
 	var oid uint32
 	err := tx.QueryRow(ctx, partitionedSQL, pgx.QueryExecModeExec, o.config.Table.Sanitize()).Scan(&oid)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, ErrNotPartitioned
+		return nil, o.whyNotPartitioned(ctx, tx)
 	}
 	if err != nil {
 		return nil, err
@@ -151,6 +167,17 @@ func (o *Outbox) missing(ctx context.Context, tx pgx.Tx, from *time.Time, daysAh
 		return nil, err
 	}
 	return pgx.CollectRows(rows, pgx.RowTo[time.Time])
+}
+
+func (o *Outbox) whyNotPartitioned(ctx context.Context, tx pgx.Tx) error {
+	var exists bool
+	if err := tx.QueryRow(ctx, existsSQL, pgx.QueryExecModeExec, o.config.Table.Sanitize()).Scan(&exists); err != nil {
+		return err
+	}
+	if !exists {
+		return errNoTable
+	}
+	return ErrNotPartitioned
 }
 
 func (o *Outbox) missingDays(ctx context.Context, db DB, daysAhead int) (days []time.Time, err error) {

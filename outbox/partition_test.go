@@ -275,11 +275,11 @@ func TestMakePartitions_RefusesWhatItCannotPartition(t *testing.T) {
 		table pgx.Identifier
 		days  int
 	}{
-		"between 1 and 366, got 0":      {nil, 0},
-		"between 1 and 366, got 367":    {nil, 367},
-		"has more than 52 bytes":        {pgx.Identifier{"public", long}, 1},
-		"give a schema and a name":      {pgx.Identifier{"outbox"}, 1},
-		"is not partitioned by a range": {nil, 1},
+		"between 1 and 366, got 0":   {nil, 0},
+		"between 1 and 366, got 367": {nil, 367},
+		"has more than 52 bytes":     {pgx.Identifier{"public", long}, 1},
+		"give a schema and a name":   {pgx.Identifier{"outbox"}, 1},
+		"there is no such table":     {nil, 1},
 	} {
 		o, err := outbox.New(outbox.Config{Table: c.table})
 		require.NoError(t, err)

@@ -12,8 +12,9 @@ import (
 // refused decision proposes. A halt over the database is worded where it is found: server.go here, halt.go and
 // identity.go in package cursor, rows.go in package table. Its error names the next step.
 
-// RefusedFix is what to do after a halt because the receiver refuses us, before the retry.
-const RefusedFix = "fix what the receiver refuses (credentials, address, settings; where records are missing, `seek` back to them)"
+// RefusedFix is what to do after a halt of cursor.ClassRefused, before the retry. No receiver may have been asked, as
+// where a table of ours is missing.
+const RefusedFix = "correct what the error names (credentials, address, settings; after a change of the configuration or of a ${NAME}, restart the workers)"
 
 // HaltError is the error of Drain when the process is halted. Package cursor/operator has what an operator can do:
 // Retry, Skip or Seek.
@@ -39,11 +40,11 @@ func (e *HaltError) cause() string {
 	}
 	switch f.Class {
 	case cursor.ClassRefused:
-		return fmt.Sprintf("halted: the receiver refuses us, not record %s, %s: %s", visible.Short(f.RecordID), f.Tried(), visible.Line(f.Error))
+		return fmt.Sprintf("halted: the receiver or a setting is at fault, not record %s, %s: %s", visible.Short(f.RecordID), f.Tried(), visible.Line(f.Error))
 	case cursor.ClassPermanent:
 		where = ", which the receiver refuses for good"
 	case cursor.ClassUnreadable:
-		where = ", which cannot be read"
+		where = ", which cannot be read or prepared"
 	case cursor.ClassUnknown:
 		where = ", which the receiver may have: look there first"
 	}
@@ -61,6 +62,8 @@ func (e *HaltError) Next() string {
 		return fmt.Sprintf("%s, then `ordered-dispatcher retry %s`", RefusedFix, process)
 	case f == (cursor.Failure{}):
 		return fmt.Sprintf("`ordered-dispatcher retry %s`", process)
+	case f.Class == cursor.ClassUnreadable:
+		return fmt.Sprintf("correct the row or what prepares it (`upcast`: restart the workers), then `ordered-dispatcher retry %[1]s`, or `ordered-dispatcher skip %[1]s --reason …`", process)
 	default:
 		return fmt.Sprintf("`ordered-dispatcher retry %[1]s`, or `ordered-dispatcher skip %[1]s --reason …`", process)
 	}
@@ -74,7 +77,7 @@ func (r *reporter) halted(f cursor.Failure) {
 	}
 	what := "halted: nothing after this record is delivered until an operator decides: `ordered-dispatcher retry`, or `skip`"
 	if f.OfUs() {
-		what = "halted: the receiver refuses us, so nothing is sent: " + RefusedFix + ", then `ordered-dispatcher retry`"
+		what = "halted: the receiver or a setting is at fault, so nothing is sent: " + RefusedFix + ", then `ordered-dispatcher retry`"
 	}
 	r.trouble(slog.LevelError, what, "position", visible.Cut(string(f.Position)), "record_id", visible.Cut(f.RecordID), "attempt", f.Attempts, "err", f.Error)
 }

@@ -38,8 +38,8 @@ func TestRefused_HaltsWhateverThePolicyAndPutsNothingAside(t *testing.T) {
 			var halt *processor.HaltError
 			require.ErrorAs(t, p.Drain(t.Context()), &halt)
 			require.Equal(t, cursor.ClassRefused, halt.Failure.Class)
-			require.ErrorContains(t, halt, "the receiver refuses us, not record 3, ")
-			require.ErrorContains(t, halt, "401; next: fix what the receiver refuses (credentials, address, settings; where records are missing, `seek` back to them), then `ordered-dispatcher retry sms`")
+			require.ErrorContains(t, halt, "halted: the receiver or a setting is at fault, not record 3, ")
+			require.ErrorContains(t, halt, "401; next: correct what the error names (credentials, address, settings; after a change of the configuration or of a ${NAME}, restart the workers), then `ordered-dispatcher retry sms`")
 			require.NotContains(t, halt.Error(), "skip")
 			require.Empty(t, letters(t, pool))
 			require.EqualValues(t, 2, row(t, pool).Sequence)

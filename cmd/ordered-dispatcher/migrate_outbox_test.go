@@ -89,6 +89,10 @@ func TestMigratePartitions_MakesRoomForWhatFailedBefore(t *testing.T) {
 	code, _, stderr = do(t, address, "migrate", "partitions", "--table", "public.bookings")
 	require.Equal(t, 1, code)
 	require.Contains(t, stderr, "not partitioned by a range of created_at: migrate outbox --partitioned makes such a table")
+	code, _, stderr = do(t, address, "migrate", "partitions", "--table", "public.outbx")
+	require.Equal(t, 1, code)
+	require.Contains(t, stderr, "there is no such table")
+	require.NotContains(t, stderr, "--partitioned")
 }
 
 func TestMigrateFollow_ItsSQLMakesATableThatDoctorFindsReady(t *testing.T) {

@@ -84,7 +84,7 @@ func TestReceiver_ASeekToBeforeItsLastRecordClosesItsGap(t *testing.T) {
 	must(t, address, "run", "--drain", "-c", config)
 	pgtest.Exec(t, pool, "DELETE FROM public.inbox WHERE dedup_key ~ '/[45]/'; DELETE FROM public.applied WHERE n > 3; UPDATE public.inbox_process SET sequence = 3")
 	insert(t, pool, 1)
-	require.Contains(t, halts(t, address, config), "the receiver has number 3, this one is 6, and it wants those between: if they have to come, seek to before the last record that it has")
+	require.Contains(t, halts(t, address, config), "the receiver has number 3, this one is 6, and it wants those between: `seek` to before the last record that it has")
 	must(t, address, "seek", "a", "--to-id", "3", "--reason", "the error says so", "-c", config)
 	must(t, address, "resume", "a", "--reason", "x")
 	must(t, address, "run", "--drain", "-c", config)

@@ -45,7 +45,7 @@ func TestRefused_AReceiverThatRefusesUsPutsNoRecordAside(t *testing.T) {
 				on_poison: dead_letter, retry: {attempts: 5}, breaker: {failures: 20, cooldown: 100ms}}}`)
 			code, _, stderr := do(t, address, "run", "--drain", "-c", config)
 			require.Equal(t, 3, code, stderr)
-			require.Contains(t, stderr, "the receiver refuses us")
+			require.Contains(t, stderr, "the receiver or a setting is at fault")
 			require.EqualValues(t, 1, asked.Load(), "it is not knocked at again")
 			require.Zero(t, letters(t, pool))
 			_, stdout, _ := do(t, address, "status", "a", "--json")

@@ -73,7 +73,7 @@ func TestUpcast_AFailureHaltsAndNamesTypeAndVersionAndNoData(t *testing.T) {
 			require.NotZero(t, code)
 			require.Equal(t, 1, strings.Count(stdout, "\n"), "nothing passes the record")
 			require.Contains(t, stderr, want)
-			require.Contains(t, stderr, "which cannot be read")
+			require.Contains(t, stderr, "which cannot be read or prepared")
 			_, status, _ := do(t, address, "status")
 			require.Contains(t, status, want)
 			require.NotContains(t, stderr+status, "Smith")
@@ -96,6 +96,8 @@ func TestUpcast_AFaultOfAMappingIsFoundAtItsLine(t *testing.T) {
 	for mapping, want := range map[string]string{
 		`{a: "."}`:                 `upcast.a: it has no version: write a@1 for records that have none`,
 		`{a@1: ".x |"}`:            `upcast."a@1": it is not a jq program`,
+		`{a@0: "."}`:               `upcast."a@0": its version is not a number from 1 on: write a@1`,
+		`{a@01: "."}`:              `upcast."a@01": its version is not a number from 1 on: write a@1`,
 		`{a@1: "nosuch"}`:          `upcast."a@1": it is not a jq program: function not defined: nosuch/0`,
 		`{a@1: ".", a@3: "."}`:     `upcast: "a" has a gap: there is no upcaster from version 2, and one from version 3`,
 		`{a@1: "import \"a\"; ."}`: `upcast."a@1": it is not a jq program`,
@@ -104,6 +106,21 @@ func TestUpcast_AFaultOfAMappingIsFoundAtItsLine(t *testing.T) {
 		code, _, stderr := do(t, "", "check", "-c", config)
 		require.Equal(t, 2, code, mapping)
 		require.Contains(t, stderr, want)
+	}
+}
+
+func TestUpcast_ASourceWithoutATypeIsRefused(t *testing.T) {
+	t.Parallel()
+	for source, code := range map[string]int{
+		"{table: public.t}":                        2,
+		"{table: public.t, columns: {type: kind}}": 0,
+		"{table: public.t, preset: debezium}":      0,
+	} {
+		got, _, stderr := do(t, "", "check", "-c", file(t, "processes: {a: {source: "+source+", sink: {stdout: {}}, upcast: {a@1: .}}}"))
+		require.Equal(t, code, got, stderr)
+		if code != 0 {
+			require.Contains(t, stderr, "upcast: it goes by the type of a record, and the source has none: name the column in source.columns.type, or remove this key")
+		}
 	}
 }
 

@@ -33,7 +33,7 @@ func (o *Operator) Skip(ctx context.Context, process string, d cursor.Decision) 
 	}})
 }
 
-// refusedBecause is the receiver's reason for refusing us.
+// refusedBecause is why no record is at fault.
 func refusedBecause(row cursor.Row) string {
-	return fmt.Sprintf("the receiver refuses us, not record %s: %s", visible.Cut(row.Failure.RecordID), row.Failure.Error)
+	return fmt.Sprintf("the receiver or a setting is at fault, not record %s: %s", visible.Cut(row.Failure.RecordID), row.Failure.Error)
 }

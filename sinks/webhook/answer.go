@@ -28,15 +28,16 @@ func (s *Sink) judge(d processor.Delivery, resp *http.Response) error {
 		return nil
 	}
 	body := s.body(resp)
-	err := fmt.Errorf("post to %s: answered %d%s%s", s.origin, resp.StatusCode, reason(resp.StatusCode), s.excerpt(d, body))
+	err := fmt.Errorf("post to %s: answered %d%s", s.origin, resp.StatusCode, reason(resp.StatusCode))
+	if why := s.contract(d, resp); why != "" { // the body has the same again
+		return processor.Refused(fmt.Errorf("%w; %s", err, why))
+	}
+	err = fmt.Errorf("%w%s", err, s.excerpt(d, body))
 	switch plain := s.isPlain(resp); {
 	case plain && wantsTLS(body):
 		return processor.Refused(fmt.Errorf("%w; the port expects TLS: set url to https://", err))
 	case plain:
 		return processor.Permanent(fmt.Errorf("%w; if the port expects TLS, set url to https://", err))
-	}
-	if why := s.contract(d, resp); why != "" {
-		return processor.Refused(fmt.Errorf("%w; %s", err, why))
 	}
 	switch {
 	case s.to.isRefusal(resp.StatusCode):

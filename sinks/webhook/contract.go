@@ -29,7 +29,7 @@ func (s *Sink) contract(d processor.Delivery, resp *http.Response) string {
 		}
 	case http.StatusPreconditionRequired:
 		if last, ok := number(resp.Header, wire.HeaderSequence); ok && last < d.Sequence-1 {
-			return fmt.Sprintf("the receiver has number %s, this one is %d, and it wants those between: if they have to come, seek to before the last record that it has, or let it apply what `ordered-dispatcher show %s --after %[1]s -c FILE` prints; if not, have it accept the gap through %[4]d (AcceptGap of package inbox)",
+			return fmt.Sprintf("the receiver has number %s, this one is %d, and it wants those between: `seek` to before the last record that it has, let it apply what `ordered-dispatcher show %s --after %[1]s -c FILE` prints, or have it accept the gap through %[4]d (AcceptGap of package inbox)",
 				s.shown(last), d.Sequence, visible.Shell(d.Process), d.Sequence-1)
 		}
 	}

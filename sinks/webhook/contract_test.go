@@ -27,14 +27,15 @@ func TestDeliver_WhatTheReceiverHasNotedHaltsAndIsNotTheRecordsFault(t *testing.
 		header, value, text string
 	}{
 		{409, "Ordered-Epoch", "6", "the receiver has seen epoch 6, and this one is 5: another worker has taken over, or the database was set back, and then `ordered-dispatcher restored booking_sms` goes on past it"},
-		{428, "Ordered-Sequence", "5", "the receiver has number 5, this one is 7, and it wants those between: if they have to come, seek to before the last record that it has, or let it apply what `ordered-dispatcher show booking_sms --after 5 -c FILE` prints; if not, have it accept the gap through 6 (AcceptGap of package inbox)"},
+		{428, "Ordered-Sequence", "5", "the receiver has number 5, this one is 7, and it wants those between: `seek` to before the last record that it has, let it apply what `ordered-dispatcher show booking_sms --after 5 -c FILE` prints, or have it accept the gap through 6 (AcceptGap of package inbox)"},
 		{428, "Ordered-Sequence", "0", "the receiver has number 0, this one is 7"},
 		{409, "Ordered-Version", "2", "the receiver knows version 2 of the contract, and this is version 1: upgrade the one that is older"},
 		{409, "Ordered-Origin", "theirs", `the receiver has records of another cursor under the name 'booking_sms': rename this process if both send, or else have the receiver accept the origin 'ours' (AcceptOrigin of package inbox)`},
 	} {
-		server := answer(t, c.status, map[string]string{c.header: c.value}, "")
+		server := answer(t, c.status, map[string]string{c.header: c.value}, "in the receiver's own words")
 		err := newSink(t, Config{URL: server.URL}).Deliver(t.Context(), numbered())
 		require.ErrorContains(t, err, c.text)
+		require.NotContains(t, err.Error(), "own words", "they say the same again")
 		require.True(t, processor.IsRefused(err), c)
 		require.NotContains(t, err.Error(), "theirs")
 	}

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -52,6 +53,20 @@ func TestDeliver_NoFormOfASecretComesBack(t *testing.T) {
 				require.NotContains(t, err.Error(), value[2:8])
 			}
 		})
+	}
+}
+
+// A process and the path of its receiver often have the same name.
+func TestDeliver_AWordThatIsTheWholePathStays(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{
+		"/bookings": "record of process 'bookings'", "/bookings/": "record of process 'bookings'", "/": "record of process 'bookings'",
+		"/booking_sms": "record of process 'booking_sms'", "/Tk-xyz": "record of process '[secret]'",
+		"/bookings7": "record of process '[secret]'", "/abcdefghijklmnop": "record of process '[secret]'", "/api/bookings": "record of process '[secret]'",
+	} {
+		server := answer(t, http.StatusUnprocessableEntity, nil, "record of process '"+cmp.Or(strings.Trim(path, "/"), "bookings")+"'")
+		err := newSink(t, Config{URL: server.URL + path}).Deliver(t.Context(), delivery())
+		require.ErrorContains(t, err, want, path)
 	}
 }
 

@@ -3,6 +3,7 @@ package webhook
 import (
 	"encoding/base64"
 	"net/url"
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -57,12 +58,17 @@ func basicSecrets(b Basic) []string {
 	return []string{b.User, b.Password, b.encoded()}
 }
 
-// pathSecrets returns the parts of a path that may be a token: the whole path, and the parts that look like one.
-// Ordinary words of the path stay, since they occur in any message.
+// word is a path that is the name of a thing, and no token. Processes have such names, so it occurs in messages.
+var word = regexp.MustCompile(`^[a-z_]{1,15}$`)
+
+// pathSecrets returns the parts of a path that may be a token: the whole path unless it is a word, and the parts that
+// look like one. Ordinary words of the path stay, since they occur in any message.
 func pathSecrets(u *url.URL) []string {
 	var all []string
 	for _, path := range []string{u.Path, u.EscapedPath()} {
-		all = append(all, strings.Trim(path, "/"))
+		if whole := strings.Trim(path, "/"); !word.MatchString(whole) {
+			all = append(all, whole)
+		}
 		for part := range strings.SplitSeq(path, "/") {
 			if len(part) >= minToken || strings.ContainsFunc(part, unicode.IsDigit) {
 				all = append(all, part)

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -24,7 +25,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks"
 )
 
-// settings are the settings that decide which records a process delivers, in which order, and where to. Two workers
+// settings are the settings that decide which records a process delivers, in which order, in which form, and where to. Two workers
 // that differ in them take turns, and each takes records from the other: a position of one means nothing to the
 // other.
 type settings map[string]string
@@ -45,6 +46,14 @@ func (p Process) settings(salt string) settings {
 		s["sink."+p.Sink.Kind+"."+name] = value
 	}
 	maps.Copy(s, p.shadowSettings())
+	s["claims"] = placeOf(p.Claims)
+	if p.Decompress {
+		s["compressed"] = "decompress"
+	}
+	for typ, program := range p.Upcast {
+		s[saltKey] = salt
+		s["upcast."+typ] = digest(salt, program)
+	}
 	if sink, ok := p.Sink.Config.(sinks.Confidential); ok {
 		s[saltKey] = salt
 		for name, value := range sink.Confidential() {
@@ -53,6 +62,16 @@ func (p Process) settings(salt string) settings {
 	}
 	maps.DeleteFunc(s, func(_, value string) bool { return value == "" })
 	return s
+}
+
+// placeOf returns the place of a store without a user and a password.
+func placeOf(store string) string {
+	u, err := url.Parse(store)
+	if err != nil || u.User == nil {
+		return store
+	}
+	u.User = nil
+	return u.String()
 }
 
 // saltKey is the key under which the settings hold the salt of their digests.

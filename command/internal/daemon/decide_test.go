@@ -73,12 +73,12 @@ func TestDecision_OfAHaltOverUsProposesNoSkip(t *testing.T) {
 	o := operatorOf(t, config)
 
 	decision := cursor.Decision{Actor: "alice", Reason: "x"}
-	const fix = "fix what the receiver refuses (credentials, address, settings; where records are missing, `seek` back to them), then `ordered-dispatcher retry a`"
+	const fix = "correct what the error names (credentials, address, settings; after a change of the configuration or of a ${NAME}, restart the workers), then `ordered-dispatcher retry a`"
 	_, pauseErr := o.Pause(t.Context(), decision)
 	_, resumeErr := o.Resume(t.Context(), decision)
 	for _, err := range []error{pauseErr, resumeErr} {
 		require.ErrorIs(t, err, cursor.ErrHalted)
-		require.ErrorContains(t, err, "the receiver refuses us, not record 9")
+		require.ErrorContains(t, err, "the receiver or a setting is at fault, not record 9")
 		require.ErrorContains(t, err, fix)
 		require.NotContains(t, err.Error(), "skip")
 	}
@@ -86,7 +86,7 @@ func TestDecision_OfAHaltOverUsProposesNoSkip(t *testing.T) {
 		decision.DryRun = dry
 		_, err = o.Skip(t.Context(), decision)
 		require.ErrorIs(t, err, operator.ErrNotFailing)
-		require.ErrorContains(t, err, "the receiver refuses us, not record 9: 401 Unauthorized")
+		require.ErrorContains(t, err, "the receiver or a setting is at fault, not record 9: 401 Unauthorized")
 		require.ErrorContains(t, err, "nothing was changed: "+fix)
 		require.ErrorContains(t, err, "`ordered-dispatcher seek a --to-position")
 	}

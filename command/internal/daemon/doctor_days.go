@@ -14,8 +14,8 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
-// tomorrow warns, once for each table, if it has a partition for each day and none for tomorrow.
-func (d *doctor) tomorrow(ctx context.Context, p Process, source *table.Source) error {
+// days finds, once for each table, one that has a partition for each day and none for today or tomorrow.
+func (d *doctor) days(ctx context.Context, p Process, source *table.Source) error {
 	first := slices.IndexFunc(d.config.Processes, func(other Process) bool { return other.Source.Table == p.Source.Table })
 	if d.config.Processes[first].Name != p.Name {
 		return nil
@@ -32,15 +32,22 @@ func (d *doctor) tomorrow(ctx context.Context, p Process, source *table.Source) 
 	if err != nil {
 		return err
 	}
-	var day time.Time
+	var today, tomorrow time.Time
 	err = onConn(ctx, d.pool, func(ctx context.Context, conn *pgxpool.Conn) (err error) {
-		day, err = box.LacksTomorrow(ctx, conn)
+		if today, err = box.LacksToday(ctx, conn); err == nil {
+			tomorrow, err = box.LacksTomorrow(ctx, conn)
+		}
 		return err
 	})
-	if err == nil && !day.IsZero() {
-		command := fmt.Sprintf("ordered-dispatcher migrate partitions --table %s -c FILE", visible.Shell(name))
-		d.find(p.Name, Warn, d.config.withFile(command)+", every day, as the owner of the table",
-			"%s has partitions by day, and none for tomorrow, %s (UTC): each INSERT of that day fails, unless a DEFAULT partition takes its row", name, day.Format(time.DateOnly))
+	if err != nil {
+		return err
 	}
-	return err
+	fix := fmt.Sprintf("DATABASE_URL=<the owner's> ordered-dispatcher migrate partitions --table %s, every day", visible.Shell(name))
+	if !today.IsZero() {
+		d.find(p.Name, Refuse, fix, "%s has partitions by day, and none for today, %s (UTC): each INSERT fails", name, today.Format(time.DateOnly))
+	}
+	if !tomorrow.IsZero() {
+		d.find(p.Name, Warn, fix, "%s has partitions by day, and none for tomorrow, %s (UTC): each INSERT of that day fails, unless a DEFAULT partition takes its row", name, tomorrow.Format(time.DateOnly))
+	}
+	return nil
 }

@@ -186,7 +186,7 @@ func (d *doctor) process(ctx context.Context, p Process, rows []cursor.Row) erro
 		return err
 	}
 	d.pass(p, findings)
-	if err := d.tomorrow(ctx, p, source); err != nil {
+	if err := d.days(ctx, p, source); err != nil {
 		return err
 	}
 	if err := d.position(ctx, p, source, rows); err != nil {

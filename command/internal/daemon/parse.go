@@ -145,6 +145,11 @@ func parseProcess(n yamlfile.Node, name, schema string, kinds []sinks.Spec, set 
 	if p.Sink.Config != nil && p.Sink.window() > p.filled().Checkpoint {
 		n.Fault("a window of %d needs a checkpoint of at least as many, since a fault may send a whole window again", p.Sink.window())
 	}
+	if n.Sound() && p.Source.Named().Columns.Type == "" {
+		keys.Read("upcast", func(n yamlfile.Node) {
+			n.Fault("it goes by the type of a record, and the source has none: name the column in source.columns.type, or remove this key")
+		})
+	}
 	if p.files = n.FileTexts(); n.Sound() {
 		checkProcess(n, p, schema)
 	}

@@ -55,6 +55,9 @@ func upcasters(programs map[string]string, limit int) (*upcast.Upcasters, error)
 
 func upcaster(typ, program string, limit int) (upcast.Upcaster, error) {
 	name, version := upcast.Split(typ)
+	if at := strings.LastIndexByte(name, '@'); at > 0 && typ == name && strings.Trim(name[at+1:], "0123456789") == "" {
+		return upcast.Upcaster{}, fmt.Errorf("its version is not a number from 1 on: write %s@1", name[:at])
+	}
 	if typ != name+"@"+strconv.Itoa(version) {
 		return upcast.Upcaster{}, fmt.Errorf("it has no version: write %s@1 for records that have none", name)
 	}

@@ -65,6 +65,28 @@ func TestDrain_SaltsTheDigestOfWhatMayBeSecret(t *testing.T) {
 	require.Regexp(t, `^sha256:[0-9a-f]{32}$`, digests[0])
 }
 
+// What makes records ready decides what is delivered, as the sink does.
+func TestDrain_NotesWhatMakesRecordsReady(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	last := func(more string) string {
+		process := "  a: {source: {table: public.bookings, columns: {type: customer}}, start: end, sink: {stdout: {}}" + more + "}\n"
+		require.NoError(t, drain(t, configure(t, pgtest.URL(t), process)))
+		return pgtest.Value[string](t, pool, "SELECT detail - 'source.table' - 'source.order' - 'sink' - 'source.columns.type' - 'salt' FROM od.cursor_event WHERE action = 'configure' ORDER BY id DESC LIMIT 1")
+	}
+	noted := func() int { return count(t, pool, "SELECT count(*) FROM od.cursor_event WHERE action = 'configure'") }
+	require.Equal(t, `{}`, last(""), "an upgrade of the program notes nothing if none of it is set")
+	require.Equal(t, `{"compressed": "decompress"}`, last(", compressed: decompress"))
+	require.Equal(t, `{"claims": "/claims/a"}`, last(", claims: /claims/a"))
+	one := last(`, upcast: {a@1: '.secret = "hunter2"'}`)
+	require.Regexp(t, `^{"upcast.a@1": "sha256:[0-9a-f]{32}"}$`, one)
+	require.Equal(t, 4, noted())
+	require.Equal(t, one, last(`, upcast: {a@1: '.secret = "hunter2"'}`))
+	require.Equal(t, 4, noted())
+	require.NotEqual(t, one, last(`, upcast: {a@1: '.secret = "hunter3"'}`))
+	require.Equal(t, 5, noted())
+}
+
 // However short a drain is, its configuration is in the audit, and only once.
 func TestDrain_NotesItsConfiguration(t *testing.T) {
 	t.Parallel()
