@@ -93,6 +93,6 @@ func TestPrune_TheOwnersFileOfThePageDropsPartitions(t *testing.T) {
 		}
 	}
 	stdout := must(t, pgtest.As(t, address, owner, "of-the-owner"), "prune", "-c", path)
-	require.Equal(t, "public.events (drop): 1 partition removed\n", stdout)
+	require.Equal(t, "public.events (drop): 1 partition removed: public.old\n", stdout)
 	require.Equal(t, "empty, rest", text(t, pool, "SELECT string_agg(c.relname, ', ' ORDER BY c.relname) FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'public.events'::regclass"))
 }

@@ -94,8 +94,17 @@ func (c Config) passConfig(ctx context.Context, pool *pgxpool.Pool, store *curso
 	if err := found.certain(); err != nil {
 		return config, err
 	}
-	i := slices.IndexFunc(c.Processes, func(p Process) bool { return p.Source.Table == r.Table })
-	own := found.of(c.Processes[i].Name)
+	own := found.of(r.Table)
+	for _, other := range c.Rules {
+		if other.Table == r.Table || found.of(other.Table).Table != own.Table {
+			continue
+		}
+		if r.Keep > 0 {
+			return config, twoRules(r, other)
+		}
+		config.Rule = other.Rule // of erase, whose table has another name there
+	}
+	watched, _ := c.presence(ctx, pool) // it is not known without the right, and only words hang on it
 	for _, reader := range found.all() {
 		shares, err := related(ctx, pool, own.Table, reader.table)
 		if err != nil {
@@ -105,14 +114,20 @@ func (c Config) passConfig(ctx context.Context, pool *pgxpool.Pool, store *curso
 			config.Others = append(config.Others, reader.Process)
 			continue
 		}
-		config.Readers = append(config.Readers, c.ruleReader(reader.Reader))
+		config.Readers = append(config.Readers, c.ruleReader(reader.Reader, watched))
 	}
 	config.Source = c.leading(own)
 	return config, nil
 }
 
-// of returns the table of a process.
-func (r *retention) of(process string) Retention {
+// twoRules is the error of two rules whose names mean one table. Which of them removed a row would be a matter of luck.
+func twoRules(one, other TableRule) error {
+	return fmt.Errorf("retention.%s and retention.%s are rules for one table: remove one of them", visible.Line(one.Table), visible.Line(other.Table))
+}
+
+// of returns the table that a process of the file reads under a name.
+func (r *retention) of(name string) Retention {
+	process := r.config.Processes[slices.IndexFunc(r.config.Processes, func(p Process) bool { return p.Source.Table == name })].Name
 	i := slices.IndexFunc(r.tables, func(t Retention) bool {
 		return slices.ContainsFunc(t.Readers, func(reader Reader) bool { return reader.Process == process })
 	})
@@ -130,8 +145,8 @@ func (c Config) leading(t Retention) *table.Source {
 	return t.Readers[0].source
 }
 
-func (c Config) ruleReader(reader Reader) rules.Reader {
-	r := rules.Reader{Process: reader.Process, Source: reader.source, Problem: reader.Problem, Start: processor.Beginning}
+func (c Config) ruleReader(reader Reader, watched presence) rules.Reader {
+	r := rules.Reader{Process: reader.Process, Source: reader.source, Problem: reader.Problem, Start: processor.Beginning, Absent: watched.absent(reader.Process)}
 	if i := slices.IndexFunc(c.Processes, func(p Process) bool { return p.Name == reader.Process }); i >= 0 {
 		r.Listed = true
 		if c.Processes[i].Start != "" {
@@ -187,11 +202,11 @@ func related(ctx context.Context, pool *pgxpool.Pool, one, other string) (is boo
 	return is, err
 }
 
-// PrintPruned writes reports for people.
-func PrintPruned(w io.Writer, all []rules.Report, verb string) error {
+// PrintPruned writes reports for people. dry: they are those of rules.Preview.
+func PrintPruned(w io.Writer, all []rules.Report, dry bool) error {
 	var b strings.Builder
 	for _, r := range all {
-		fmt.Fprintf(&b, "%s (%s): %s\n", visible.Line(r.Table), r.Mode, visible.Line(summary(r, verb)))
+		fmt.Fprintf(&b, "%s (%s): %s\n", visible.Line(r.Table), r.Mode, visible.Line(summary(r, dry)))
 		for _, p := range r.Waiting {
 			fmt.Fprintf(&b, "  %s\n", visible.Line(p))
 		}
@@ -203,10 +218,27 @@ func PrintPruned(w io.Writer, all []rules.Report, verb string) error {
 	return err
 }
 
-// summary describes a pass in a line. verb is "removed", or what would be done.
-func summary(r rules.Report, verb string) string {
+// maxNamed is how many partitions a line names.
+const maxNamed = 10
+
+// summary describes a pass in a line.
+func summary(r rules.Report, dry bool) string {
+	verb := "removed"
+	if r.Mode == rules.ModeMark {
+		verb = "marked"
+	}
+	if dry {
+		verb = "would be " + verb
+	}
 	if r.Mode == rules.ModeDrop {
-		return fmt.Sprintf("%s %s", amount(len(r.Partitions), "partition"), verb)
+		text := fmt.Sprintf("%s %s", amount(len(r.Partitions), "partition"), verb)
+		if n := len(r.Partitions); n > 0 {
+			text += ": " + strings.Join(r.Partitions[:min(n, maxNamed)], ", ")
+			if n > maxNamed {
+				text += ", …"
+			}
+		}
+		return text
 	}
 	text := fmt.Sprintf("%s %s", amount(int(r.Rows), "row"), verb)
 	if r.Through != "" {
