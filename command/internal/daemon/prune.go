@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
@@ -74,9 +75,26 @@ func (c Config) prune(ctx context.Context, pool *pgxpool.Pool, store *cursor.Sto
 		report.Table, report.Mode = r.Table, r.Mode
 	}
 	if err != nil {
-		err = fmt.Errorf("retention of %s: %w", visible.Line(r.Table), err)
+		err = fmt.Errorf("retention of %s: %w%s", visible.Line(r.Table), err, c.afterRefusal(report.Table, err))
 	}
 	return report, err
+}
+
+// usersOf is the SQL that finds the sessions that use a table, or a partition of it.
+const usersOf = "SELECT pid, application_name, xact_start, query FROM pg_stat_activity WHERE pid IN (" +
+	"SELECT pid FROM pg_locks WHERE relation = '%[1]s'::regclass OR relation IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = '%[1]s'::regclass))"
+
+// afterRefusal is the next step after an error of the server; "" if it has none.
+func (c Config) afterRefusal(name string, err error) string {
+	var refused *pgconn.PgError
+	switch {
+	case waitedForLock(err):
+		return "; another session uses it, and a later pass tries again. To find that: " + fmt.Sprintf(usersOf, strings.ReplaceAll(name, "'", "''"))
+	case errors.As(err, &refused) && refused.Code == "42501":
+		return "; next: run what `" + c.withFile("ordered-dispatcher grants -c FILE") + "` prints"
+	default:
+		return ""
+	}
 }
 
 // passConfig finds out who reads the table of a rule: processes of the file, and cursors of other files, of the table
@@ -167,13 +185,11 @@ func (r *retention) certain() error {
 	if len(unknown) == 0 {
 		return nil
 	}
-	forget := make([]string, len(unknown))
 	for i, process := range unknown {
-		forget[i] = fmt.Sprintf("ordered-dispatcher process forget %s --reason …", visible.Shell(process))
-		unknown[i] = visible.Line(process)
+		unknown[i] = fmt.Sprintf("cursor %s has not run, or its table is gone, so it may need any row. Run it once with this version, or put it into the file; "+
+			"if nobody runs it any more: ordered-dispatcher process forget %s --reason …", visible.Line(process), visible.Shell(process))
 	}
-	return fmt.Errorf("%w: no command can find out which table these cursors read, since no file has run them, or their table is gone: %s. Put each into the file, "+
-		"or run it once with this version; if nobody runs it any more: %s", rules.ErrUnknown, oneOf(unknown), strings.Join(forget, "; "))
+	return fmt.Errorf("%w: %s", rules.ErrUnknown, strings.Join(unknown, "; "))
 }
 
 // relatedSQL reports whether two tables are the same, or one is below the other. A partition that retention has closed

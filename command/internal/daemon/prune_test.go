@@ -186,7 +186,7 @@ func TestPrune_RefusesWhileATableOfACursorIsNotKnown(t *testing.T) {
 	exec(t, pool, "INSERT INTO od.cursor (process_name, position) VALUES ('library one', '')")
 	_, err := prune(t, config)
 	require.ErrorIs(t, err, rules.ErrUnknown)
-	require.ErrorContains(t, err, "no command can find out which table these cursors read, since no file has run them, or their table is gone: library one")
+	require.ErrorContains(t, err, "cursor library one has not run, or its table is gone, so it may need any row. Run it once")
 	require.ErrorContains(t, err, "ordered-dispatcher process forget 'library one' --reason …")
 	require.Equal(t, 7, staying(t, pool))
 }
