@@ -21,12 +21,12 @@ func (c *pruneCommand) Run(ctx context.Context, sys system) error {
 	}
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	pass, verb := rules.Pass, "removed"
+	pass := rules.Pass
 	if c.DryRun {
-		pass, verb = rules.Preview, "would be removed"
+		pass = rules.Preview
 	}
 	all, err := daemon.Prune(ctx, config, c.Table, pass)
-	if printed := daemon.PrintPruned(sys.stdout, all, verb); err == nil {
+	if printed := daemon.PrintPruned(sys.stdout, all, c.DryRun); err == nil {
 		err = printed
 	}
 	return err

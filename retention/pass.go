@@ -48,6 +48,8 @@ type Reader struct {
 	Start cursor.Position
 	// Listed: the file of this program has the process.
 	Listed bool
+	// Absent: it is known that no worker runs it.
+	Absent bool
 	// Problem is why its position does not show what it has delivered; "" if it does.
 	Problem string
 }
@@ -74,6 +76,8 @@ type Hold struct {
 	Process string
 	// State of its cursor; "" if it has none.
 	State cursor.State
+	// Absent: it is known that no worker runs it.
+	Absent bool
 	// Record is the row, without its content.
 	Record processor.Record
 	// fix is what makes the row free.
@@ -83,8 +87,11 @@ type Hold struct {
 // String names the process and the row, and what makes the row free.
 func (h Hold) String() string {
 	state := string(h.State)
-	if state == "" {
+	switch {
+	case h.State == "":
 		state = "not run yet"
+	case h.State == cursor.Running && h.Absent:
+		state = "no worker"
 	}
 	at := ""
 	if !h.Record.CreatedAt.IsZero() {
@@ -200,6 +207,9 @@ func (p *pass) batch(ctx context.Context, after cursor.Position) (s table.Stretc
 		if err := p.settle(standing); err != nil {
 			return operator.Removal{}, err
 		}
+		if err := p.Rule.Fits(ctx, tx, p.pruning); err != nil {
+			return operator.Removal{}, err
+		}
 		if s, err = p.pruning.Look(ctx, tx, after, p.Rule.Batch, p.maxBytes()); err != nil || s.Rows == 0 {
 			return operator.Removal{}, err
 		}
@@ -291,7 +301,7 @@ func (p *pass) holds(stop *table.Stop) (all []Hold) {
 	for _, process := range stop.By {
 		i := slices.IndexFunc(p.Readers, func(r Reader) bool { return r.Process == process })
 		state := p.states[process]
-		all = append(all, Hold{Process: process, State: state, Record: stop.Record, fix: p.Readers[i].fix(state)})
+		all = append(all, Hold{Process: process, State: state, Absent: p.Readers[i].Absent, Record: stop.Record, fix: p.Readers[i].fix(state)})
 	}
 	return all
 }
@@ -299,19 +309,25 @@ func (p *pass) holds(stop *table.Stop) (all []Hold) {
 // fix is what makes the rows free that a reader needs.
 func (r Reader) fix(state cursor.State) string {
 	name := visible.Shell(r.Process)
-	forget := fmt.Sprintf("if nobody runs it any more: ordered-dispatcher process forget %s --reason …", name)
+	forget := fmt.Sprintf("; if nobody runs it any more: ordered-dispatcher process forget %s --reason …", name)
 	if !r.Listed {
-		return "it is not in this file; " + forget
+		return "it is not in this file" + forget
 	}
-	switch state {
-	case cursor.Paused:
-		return fmt.Sprintf("ordered-dispatcher resume %s; %s, and remove it from the file", name, forget)
-	case cursor.Halted:
-		return fmt.Sprintf("ordered-dispatcher status %s shows why it halted; %s, and remove it from the file", name, forget)
-	case "":
+	forget += ", and remove it from the file"
+	if !r.Absent { // a worker runs it
+		forget = ""
+	}
+	switch {
+	case state == cursor.Paused:
+		return fmt.Sprintf("ordered-dispatcher resume %s%s", name, forget)
+	case state == cursor.Halted:
+		return fmt.Sprintf("ordered-dispatcher status %s shows why it halted%s", name, forget)
+	case state == "":
 		return "run it, or remove it from the file"
+	case r.Absent:
+		return "start `ordered-dispatcher run`" + forget
 	default:
-		return "it delivers in order, and has yet to come so far; " + forget + ", and remove it from the file"
+		return "it delivers in order, and has yet to come so far"
 	}
 }
 
@@ -372,6 +388,9 @@ func Preview(ctx context.Context, c Config) (Report, error) {
 		}
 		if p.Rule.Mode == ModeDrop {
 			return operator.Removal{}, p.previewDrop(ctx, tx)
+		}
+		if err := p.Rule.Fits(ctx, tx, p.pruning); err != nil {
+			return operator.Removal{}, err
 		}
 		s, err := p.pruning.Look(ctx, tx, after, MaxPreview, 0)
 		if err != nil {

@@ -1,13 +1,17 @@
 package retention
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/knob"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
 // Rule is what becomes of the rows of one table that every process has delivered. Zero values mean defaults.
@@ -76,6 +80,21 @@ func (r Rule) Check() error {
 	faults.If(r.Directory != "" && !filepath.IsAbs(r.Directory) && !isURL(r.Directory),
 		"directory %s is not an absolute path, nor the URL of an object store", r.Directory)
 	return errors.Join(faults...)
+}
+
+// Fits returns an error if the rule cannot be carried out on a table, whatever rows it has: a *table.Misfit if SQL
+// changes that. It needs no right to the tables.
+func (r Rule) Fits(ctx context.Context, tx pgx.Tx, p *table.Pruning) error {
+	switch r.Mode {
+	case ModeDrop:
+		return p.Droppable(ctx, tx)
+	case ModeMark:
+		return p.Markable(ctx, tx, r.Column)
+	case ModeArchive:
+		return p.Archivable(ctx, tx, r.Archive)
+	default:
+		return nil
+	}
 }
 
 // isURL reports whether a directory is in an object store.

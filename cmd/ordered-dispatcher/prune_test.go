@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -29,6 +30,9 @@ func TestPrune_ShowsWhatWentAndWhoHoldsRowsBack(t *testing.T) {
 	require.Contains(t, stdout, "public.bookings (delete): 3 rows would be removed in 1 transaction, up to at.int:2026-01-01T00:03:00.000000Z/00000000000000000003\n")
 
 	execute(t, pool, "UPDATE public.cursor SET position = 'at.int:2026-01-01T00:01:00.000000Z/00000000000000000001', state = 'paused'")
+	require.Eventually(t, func() bool { // the sessions of the worker end
+		return pgtest.Value[int](t, pool, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE '% run/%'") == 0
+	}, time.Minute, 5*time.Millisecond)
 	code, stdout, stderr = do(t, address, "prune", "-c", path, "public.bookings")
 	require.Equal(t, 1, code)
 	require.Contains(t, stdout, "public.bookings (delete): 1 row removed in 1 transaction, up to at.int:2026-01-01T00:01:00.000000Z/00000000000000000001\n"+
@@ -99,6 +103,6 @@ func TestPrune_TheOwnersFileOfThePageDropsPartitions(t *testing.T) {
 		}
 	}
 	stdout := must(t, pgtest.As(t, address, owner, "of-the-owner"), "prune", "-c", path)
-	require.Equal(t, "public.events (drop): 1 partition removed\n", stdout)
+	require.Equal(t, "public.events (drop): 1 partition removed: public.old\n", stdout)
 	require.Equal(t, "empty, rest", text(t, pool, "SELECT string_agg(c.relname, ', ' ORDER BY c.relname) FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'public.events'::regclass"))
 }

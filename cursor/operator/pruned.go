@@ -172,7 +172,7 @@ func (o *Operator) Prune(ctx context.Context, table string, f func(context.Conte
 	case err == nil || errors.Is(err, ErrBusy):
 		return err
 	case refused != nil:
-		return fmt.Errorf("remove rows of %s: %w", visible.Line(table), err)
+		return refused
 	default:
 		return o.db.WithFix("remove rows of "+visible.Line(table), err)
 	}

@@ -233,7 +233,7 @@ func (p *Pruning) whole(ctx context.Context, tx pgx.Tx, by writable, e Erase) er
 			}
 			if len(found.Rows) > 0 {
 				return fmt.Errorf("%w: row %s of that key in %s has the header claim-check, and its object stays as long as the row. Nothing was erased: "+
-					"delete the rows instead of blanking columns, then remove the object with Collect of package outbox", ErrClaimed, found.Rows[0][0], table)
+					"delete the rows instead of blanking columns, then remove the object with `ordered-dispatcher claims collect`, or with Collect of package outbox", ErrClaimed, found.Rows[0][0], table)
 			}
 		}
 	}

@@ -60,16 +60,12 @@ LIMIT %d`
 // such partition at most, and goes on from the oldest to the newest. It returns an error if the table is not partitioned by ranges of
 // created_at alone.
 func (p *Pruning) Ranges(ctx context.Context, tx pgx.Tx) (all []Range, err error) {
-	parts, _ := parseName(p.layout.at)
-	listed, err := run(ctx, tx, fmt.Sprintf(rangesSQL, p.layout.oid, maxPartitions), values{[]byte(parts[0])})
+	listed, err := p.listed(ctx, tx)
 	if err != nil {
 		return nil, err
 	}
-	if len(listed.Rows) == 0 {
-		return nil, fmt.Errorf("%s has no partitions by ranges of %s: use another mode than drop", p.Table(), p.layout.at)
-	}
 	plain := false
-	for _, values := range listed.Rows {
+	for _, values := range listed {
 		if string(values[6]) == "t" {
 			plain = true
 			continue
@@ -89,6 +85,19 @@ func (p *Pruning) Ranges(ctx context.Context, tx pgx.Tx) (all []Range, err error
 		all[i].Plain = plain
 	}
 	return all, nil
+}
+
+// listed is what the catalog says of the partitions.
+func (p *Pruning) listed(ctx context.Context, tx pgx.Tx) ([][][]byte, error) {
+	parts, _ := parseName(p.layout.at)
+	listed, err := run(ctx, tx, fmt.Sprintf(rangesSQL, p.layout.oid, maxPartitions), values{[]byte(parts[0])})
+	if err == nil && len(listed.Rows) == 0 {
+		err = fmt.Errorf("%s has no partitions by ranges of %s: use another mode than drop", p.Table(), p.layout.at)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return listed.Rows, nil
 }
 
 // overSQL asks the constraint of a partition about the time before which rows are old, and whether it has such a row.

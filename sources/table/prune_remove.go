@@ -167,23 +167,32 @@ RETURNING %s`
 // Mark marks the rows of a stretch as deleted: a column of type boolean becomes true, one of a time becomes the
 // present time. Rows that are marked stay as they are.
 func (p *Pruning) Mark(ctx context.Context, tx pgx.Tx, s Stretch, name string) (Removed, error) {
-	c, err := p.find(ctx, tx, name)
+	m, err := p.marking(ctx, tx, name)
 	if err != nil {
 		return Removed{}, err
 	}
-	quoted := pgx.Identifier{c.name}.Sanitize()
-	var value, free string
+	return p.remove(ctx, tx, s, func(where string) string {
+		return fmt.Sprintf(markRowsSQL, p.layout.sql(), m.column, m.value, where, m.free, p.keys())
+	})
+}
+
+// marking is the SQL of a column that Mark sets, of the value that it gets, and of the condition that it is not set.
+type marking struct{ column, value, free string }
+
+func (p *Pruning) marking(ctx context.Context, tx pgx.Tx, name string) (marking, error) {
+	c, err := p.find(ctx, tx, name)
+	if err != nil {
+		return marking{}, err
+	}
+	column := pgx.Identifier{c.name}.Sanitize()
 	switch c.kind {
 	case "boolean":
-		value, free = "true", fmt.Sprintf("t.%s IS NOT TRUE", quoted)
+		return marking{column, "true", fmt.Sprintf("t.%s IS NOT TRUE", column)}, nil
 	case "timestamp with time zone", "timestamp without time zone":
-		value, free = "clock_timestamp()", fmt.Sprintf("t.%s IS NULL", quoted)
+		return marking{column, "clock_timestamp()", fmt.Sprintf("t.%s IS NULL", column)}, nil
 	default:
-		return Removed{}, fmt.Errorf("column %s of %s is a %s: to mark rows it must be a timestamptz or a boolean", name, p.Table(), c.kind)
+		return marking{}, fmt.Errorf("column %s of %s is a %s: to mark rows it must be a timestamptz or a boolean", name, p.Table(), c.kind)
 	}
-	return p.remove(ctx, tx, s, func(where string) string {
-		return fmt.Sprintf(markRowsSQL, p.layout.sql(), quoted, value, where, free, p.keys())
-	})
 }
 
 const archiveSQL = `/* source.archive */

@@ -19,7 +19,7 @@ func Erase(ctx context.Context, c Config, name string, e table.Erase, d cursor.D
 		return rules.Erasure{}, usage("no process of the file reads a table named %s: write it as source.table has it", visible.Line(name))
 	}
 	if e.By == "" {
-		e.By = c.Processes[i].Source.Columns.Key
+		e.By = c.Processes[i].Source.Named().Columns.Key
 	}
 	if e.By == "" {
 		return rules.Erasure{}, usage("no source.columns.key is set for %s: name the column of the key with --by", visible.Line(name))

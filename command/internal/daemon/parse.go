@@ -12,6 +12,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon/yamlfile"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/bounded"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgname"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	rules "github.com/ordered-dispatcher/ordered-dispatcher/retention"
@@ -199,6 +200,9 @@ func parseRules(n yamlfile.Node, processes []Process, set *storeSet) (all []Tabl
 	for _, name := range m.Names() {
 		n, _ := m.Get(name)
 		r := TableRule{Table: name}
+		if i := slices.IndexFunc(all, func(other TableRule) bool { return sameName(other.Table, name) }); i >= 0 {
+			n.Fault("retention.%s is a rule for the same table: remove one of them", all[i].Table)
+		}
 		keys := n.Decode(&r.Rule, nil)
 		keys.Read("directory", func(n yamlfile.Node) { checkPlace(n, set, r.Directory) })
 		keys.Read("batch", func(n yamlfile.Node) {
@@ -212,11 +216,27 @@ func parseRules(n yamlfile.Node, processes []Process, set *storeSet) (all []Tabl
 		if n.Sound() {
 			if err := r.Check(); err != nil {
 				n.Refuse(err)
+			} else if sameName(r.Archive, name) {
+				n.Fault("archive %s is the table itself: name another one", r.Archive)
 			}
 		}
 		all = append(all, r)
 	}
 	return all
+}
+
+// sameName reports whether two names of tables are one but for quotes and the schema public. In a database, others may
+// mean one table, too.
+func sameName(one, other string) bool {
+	a, errA := pgname.Parse(one)
+	b, errB := pgname.Parse(other)
+	if len(a) == 1 {
+		a = []string{"public", a[0]}
+	}
+	if len(b) == 1 {
+		b = []string{"public", b[0]}
+	}
+	return errA == nil && errB == nil && slices.Equal(a, b)
 }
 
 func parseSource(n yamlfile.Node) (c table.Config) {

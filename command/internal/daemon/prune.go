@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
@@ -74,9 +75,26 @@ func (c Config) prune(ctx context.Context, pool *pgxpool.Pool, store *cursor.Sto
 		report.Table, report.Mode = r.Table, r.Mode
 	}
 	if err != nil {
-		err = fmt.Errorf("retention of %s: %w", visible.Line(r.Table), err)
+		err = fmt.Errorf("retention of %s: %w%s", visible.Line(r.Table), err, c.afterRefusal(report.Table, err))
 	}
 	return report, err
+}
+
+// usersOf is the SQL that finds the sessions that use a table, or a partition of it.
+const usersOf = "SELECT pid, application_name, xact_start, query FROM pg_stat_activity WHERE pid IN (" +
+	"SELECT pid FROM pg_locks WHERE relation = '%[1]s'::regclass OR relation IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = '%[1]s'::regclass))"
+
+// afterRefusal is the next step after an error of the server; "" if it has none.
+func (c Config) afterRefusal(name string, err error) string {
+	var refused *pgconn.PgError
+	switch {
+	case waitedForLock(err):
+		return "; another session uses it, and a later pass tries again. To find that: " + fmt.Sprintf(usersOf, strings.ReplaceAll(name, "'", "''"))
+	case errors.As(err, &refused) && refused.Code == "42501":
+		return "; next: run what `" + c.withFile("ordered-dispatcher grants -c FILE") + "` prints"
+	default:
+		return ""
+	}
 }
 
 // passConfig finds out who reads the table of a rule: processes of the file, and cursors of other files, of the table
@@ -94,8 +112,17 @@ func (c Config) passConfig(ctx context.Context, pool *pgxpool.Pool, store *curso
 	if err := found.certain(); err != nil {
 		return config, err
 	}
-	i := slices.IndexFunc(c.Processes, func(p Process) bool { return p.Source.Table == r.Table })
-	own := found.of(c.Processes[i].Name)
+	own := found.of(r.Table)
+	for _, other := range c.Rules {
+		if other.Table == r.Table || found.of(other.Table).Table != own.Table {
+			continue
+		}
+		if r.Keep > 0 {
+			return config, twoRules(r, other)
+		}
+		config.Rule = other.Rule // of erase, whose table has another name there
+	}
+	watched, _ := c.presence(ctx, pool) // it is not known without the right, and only words hang on it
 	for _, reader := range found.all() {
 		shares, err := related(ctx, pool, own.Table, reader.table)
 		if err != nil {
@@ -105,14 +132,20 @@ func (c Config) passConfig(ctx context.Context, pool *pgxpool.Pool, store *curso
 			config.Others = append(config.Others, reader.Process)
 			continue
 		}
-		config.Readers = append(config.Readers, c.ruleReader(reader.Reader))
+		config.Readers = append(config.Readers, c.ruleReader(reader.Reader, watched))
 	}
 	config.Source = c.leading(own)
 	return config, nil
 }
 
-// of returns the table of a process.
-func (r *retention) of(process string) Retention {
+// twoRules is the error of two rules whose names mean one table. Which of them removed a row would be a matter of luck.
+func twoRules(one, other TableRule) error {
+	return fmt.Errorf("retention.%s and retention.%s are rules for one table: remove one of them", visible.Line(one.Table), visible.Line(other.Table))
+}
+
+// of returns the table that a process of the file reads under a name.
+func (r *retention) of(name string) Retention {
+	process := r.config.Processes[slices.IndexFunc(r.config.Processes, func(p Process) bool { return p.Source.Table == name })].Name
 	i := slices.IndexFunc(r.tables, func(t Retention) bool {
 		return slices.ContainsFunc(t.Readers, func(reader Reader) bool { return reader.Process == process })
 	})
@@ -130,8 +163,8 @@ func (c Config) leading(t Retention) *table.Source {
 	return t.Readers[0].source
 }
 
-func (c Config) ruleReader(reader Reader) rules.Reader {
-	r := rules.Reader{Process: reader.Process, Source: reader.source, Problem: reader.Problem, Start: processor.Beginning}
+func (c Config) ruleReader(reader Reader, watched presence) rules.Reader {
+	r := rules.Reader{Process: reader.Process, Source: reader.source, Problem: reader.Problem, Start: processor.Beginning, Absent: watched.absent(reader.Process)}
 	if i := slices.IndexFunc(c.Processes, func(p Process) bool { return p.Name == reader.Process }); i >= 0 {
 		r.Listed = true
 		if c.Processes[i].Start != "" {
@@ -152,13 +185,11 @@ func (r *retention) certain() error {
 	if len(unknown) == 0 {
 		return nil
 	}
-	forget := make([]string, len(unknown))
 	for i, process := range unknown {
-		forget[i] = fmt.Sprintf("ordered-dispatcher process forget %s --reason …", visible.Shell(process))
-		unknown[i] = visible.Line(process)
+		unknown[i] = fmt.Sprintf("cursor %s has not run, or its table is gone, so it may need any row. Run it once with this version, or put it into the file; "+
+			"if nobody runs it any more: ordered-dispatcher process forget %s --reason …", visible.Line(process), visible.Shell(process))
 	}
-	return fmt.Errorf("%w: no command can find out which table these cursors read, since no file has run them, or their table is gone: %s. Put each into the file, "+
-		"or run it once with this version; if nobody runs it any more: %s", rules.ErrUnknown, oneOf(unknown), strings.Join(forget, "; "))
+	return fmt.Errorf("%w: %s", rules.ErrUnknown, strings.Join(unknown, "; "))
 }
 
 // relatedSQL reports whether a table and those below it share a table with another one and those below that. With
@@ -188,11 +219,11 @@ func related(ctx context.Context, pool *pgxpool.Pool, one, other string) (is boo
 	return is, err
 }
 
-// PrintPruned writes reports for people.
-func PrintPruned(w io.Writer, all []rules.Report, verb string) error {
+// PrintPruned writes reports for people. dry: they are those of rules.Preview.
+func PrintPruned(w io.Writer, all []rules.Report, dry bool) error {
 	var b strings.Builder
 	for _, r := range all {
-		fmt.Fprintf(&b, "%s (%s): %s\n", visible.Line(r.Table), r.Mode, visible.Line(summary(r, verb)))
+		fmt.Fprintf(&b, "%s (%s): %s\n", visible.Line(r.Table), r.Mode, visible.Line(summary(r, dry)))
 		for _, p := range r.Waiting {
 			fmt.Fprintf(&b, "  %s\n", visible.Line(p))
 		}
@@ -204,10 +235,27 @@ func PrintPruned(w io.Writer, all []rules.Report, verb string) error {
 	return err
 }
 
-// summary describes a pass in a line. verb is "removed", or what would be done.
-func summary(r rules.Report, verb string) string {
+// maxNamed is how many partitions a line names.
+const maxNamed = 10
+
+// summary describes a pass in a line.
+func summary(r rules.Report, dry bool) string {
+	verb := "removed"
+	if r.Mode == rules.ModeMark {
+		verb = "marked"
+	}
+	if dry {
+		verb = "would be " + verb
+	}
 	if r.Mode == rules.ModeDrop {
-		return fmt.Sprintf("%s %s", amount(len(r.Partitions), "partition"), verb)
+		text := fmt.Sprintf("%s %s", amount(len(r.Partitions), "partition"), verb)
+		if n := len(r.Partitions); n > 0 {
+			text += ": " + strings.Join(r.Partitions[:min(n, maxNamed)], ", ")
+			if n > maxNamed {
+				text += ", …"
+			}
+		}
+		return text
 	}
 	text := fmt.Sprintf("%s %s", amount(int(r.Rows), "row"), verb)
 	if r.Through != "" {

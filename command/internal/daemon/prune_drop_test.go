@@ -357,7 +357,7 @@ func TestRun_LogsOnceThatAPartitionWaits(t *testing.T) {
 	require.Eventually(t, func() bool { return strings.Contains(log.String(), waits) }, patience, 5*time.Millisecond)
 	exec(t, importer, "COMMIT")
 	untilTrue(t, pool, "SELECT count(*) = 2 FROM pg_class WHERE relispartition AND relkind = 'r'")
-	require.Eventually(t, func() bool { return strings.Contains(log.String(), `msg="retention: 2 partitions removed"`) }, patience, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(log.String(), `msg="retention: 2 partitions removed: public.`) }, patience, 5*time.Millisecond)
 	stop()
 	require.NoError(t, <-done)
 	require.Equal(t, 1, strings.Count(log.String(), waits))

@@ -51,7 +51,7 @@ func (c *crew) logPass(logged problems, r TableRule, report rules.Report, err er
 	if !report.Removed() {
 		level = c.log.Debug
 	}
-	level("retention: "+summary(report, "removed"), "table", report.Table, "mode", report.Mode, "rows", report.Rows, "transactions", report.Batches,
+	level("retention: "+summary(report, false), "table", report.Table, "mode", report.Mode, "rows", report.Rows, "transactions", report.Batches,
 		"partitions", report.Partitions, "position", visible.Cut(string(report.Through)))
 	if errors.Is(err, rules.ErrBusy) || errors.Is(err, context.Canceled) && c.ctx.Err() != nil {
 		return

@@ -307,6 +307,59 @@ func TestPrune_ALockOfAnotherSessionIsNotWaitedFor(t *testing.T) {
 	_, err := prune(t, config)
 	require.ErrorContains(t, err, "lock timeout")
 	require.Equal(t, 7, staying(t, pool))
+	namesTheSession(t, pool, err)
+}
+
+// namesTheSession runs the SQL of an error, which finds the session that is in the way.
+func namesTheSession(t testing.TB, pool *pgxpool.Pool, err error) {
+	t.Helper()
+	_, sql, found := strings.Cut(err.Error(), "; another session uses it, and a later pass tries again. To find that: ")
+	require.True(t, found, err)
+	sql, _, _ = strings.Cut(sql, "\n")
+	require.Equal(t, "importer", pgtest.Value[string](t, pool, "SELECT string_agg(application_name, ', ') FROM ("+sql+") s WHERE pid <> pg_backend_pid()"))
+}
+
+func TestPrune_BehindAReaderOfAPartitionNamesThatSession(t *testing.T) {
+	t.Parallel()
+	pool, config := dropping(t)
+	left(t, pool)
+	session(t, "BEGIN; SELECT FROM public.jan")
+	_, err := prune(t, config)
+	require.ErrorContains(t, err, "retention of public.events: drop partition public.jan: ")
+	require.NotContains(t, err.Error(), "remove rows")
+	namesTheSession(t, pool, err)
+}
+
+// The statement of the page leaves no copy in the archive, to which the rule moves the rows once more.
+func TestPrune_RowsThatGoBackByTheStatementOfThePageAreNotInTheArchive(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../../docs/retention.md")
+	require.NoError(t, err)
+	_, sql, found := strings.Cut(string(page), "```sql\nWITH back")
+	require.True(t, found)
+	sql, _, _ = strings.Cut("WITH back"+sql, "```")
+	pool, config := aged(t, stdoutProcess, "keep: 1h, mode: archive, archive: public.bookings_archive", 5)
+	exec(t, pool, "CREATE TABLE public.bookings_archive (LIKE public.bookings)")
+	for range 2 {
+		pruned(t, config)
+		require.Equal(t, 5, count(t, pool, "SELECT count(*) FROM public.bookings_archive"))
+		exec(t, pool, sql)
+		require.Equal(t, 1, count(t, pool, "SELECT count(*) FROM public.bookings_archive"))
+		require.Equal(t, 7, staying(t, pool))
+	}
+}
+
+func TestPrune_WithoutARightNamesGrants(t *testing.T) {
+	t.Parallel()
+	pool := confined(t)
+	exec(t, pool, "UPDATE app.plain SET created_at = '2026-01-01'")
+	config := ruled(t, "  a: {source: {table: app.plain, columns: {payload: note}}, sink: {stdout: {}}, start: beginning, poll: 20ms}\n", "app.plain", "keep: 1h")
+	role, config := granted(t, pool, config)
+	deliver(t, config)
+	exec(t, pool, `REVOKE DELETE ON app.plain FROM "`+role+`"`)
+	_, err := prune(t, config)
+	require.ErrorContains(t, err, "permission denied for table plain")
+	require.ErrorContains(t, err, "; next: run what `ordered-dispatcher grants -c FILE` prints")
 }
 
 func TestRun_CarriesOutTheRulesAndGoesOnWhenAPassFails(t *testing.T) {

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -108,10 +109,17 @@ func (d *doctor) rules(ctx context.Context) error {
 		return nil
 	}
 	needed := operator.New(d.store).Needs(operator.DutyPrune)
+	ruled := map[string]TableRule{}
 	for _, r := range d.config.Rules {
 		source, err := d.config.ruleSource(r, d.pool)
 		if err != nil {
 			return err
+		}
+		if fits, err := d.fits(ctx, ruled, r, source); err != nil || !fits {
+			if err != nil {
+				return err
+			}
+			continue
 		}
 		needs, err := r.needsOf(ctx, source)
 		if err != nil {
@@ -142,6 +150,30 @@ func (d *doctor) rules(ctx context.Context) error {
 		return err
 	}
 	return d.missing(ctx, "", needed)
+}
+
+// fits reports whether a rule can be carried out on its table. ruled are the rules that were checked before, by their
+// tables.
+func (d *doctor) fits(ctx context.Context, ruled map[string]TableRule, r TableRule, source *table.Source) (bool, error) {
+	pruning, err := source.Pruning(ctx, r.Keep, nil)
+	if err == nil {
+		if other, is := ruled[pruning.Table()]; is {
+			d.find("", Refuse, "remove one of them from the file", "%v", twoRules(other, r))
+			return false, nil
+		}
+		ruled[pruning.Table()] = r
+		err = ask(ctx, d.pool, func(ctx context.Context, tx pgx.Tx) error { return r.Filled().Fits(ctx, tx, pruning) })
+	}
+	if err == nil || errors.Is(err, context.DeadlineExceeded) || waitedForLock(err) {
+		return err == nil, err
+	}
+	problem, fix := err.Error(), "correct the rule in the file, or the table"
+	var misfit *table.Misfit
+	if errors.As(err, &misfit) {
+		problem, fix = misfit.Problem, misfit.Fix
+	}
+	d.find("", Refuse, fix, "retention of %s: %s", visible.Line(r.Table), problem)
+	return false, nil
 }
 
 // otherSchemasSQL finds cursors in schemas other than $1. It needs no right to them.

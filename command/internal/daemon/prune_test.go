@@ -105,12 +105,13 @@ func TestPrune_StopsAtACursorThatARuleWouldPass(t *testing.T) {
 	for name, c := range map[string]struct{ state, fix string }{
 		"paused":  {"paused", "slow (paused) has not passed row 5 of 2026-01-01T00:05:00Z: ordered-dispatcher resume slow"},
 		"halted":  {"halted", "slow (halted) has not passed row 5 of 2026-01-01T00:05:00Z: ordered-dispatcher status slow shows why it halted"},
-		"running": {"running", "slow (running) has not passed row 5 of 2026-01-01T00:05:00Z: it delivers in order"},
+		"running": {"running", "slow (no worker) has not passed row 5 of 2026-01-01T00:05:00Z: start `ordered-dispatcher run`"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pool, config := aged(t, stdoutProcess+strings.Replace(stdoutProcess, " a:", " slow:", 1), "keep: 1h", 8)
 			place(t, pool, "slow", string(oldAt(4)), c.state)
+			left(t, pool)
 			report, err := prune(t, config)
 			var refused *rules.PassesCursor
 			require.ErrorAs(t, err, &refused)
@@ -129,6 +130,20 @@ func TestPrune_StopsAtACursorThatARuleWouldPass(t *testing.T) {
 			require.EqualValues(t, 4, pruned(t, config).Rows)
 		})
 	}
+}
+
+// A process that a worker runs may be about to deliver the row. Nobody forgets that one.
+func TestPrune_NamesNoProcessForgetForAProcessThatAWorkerRuns(t *testing.T) {
+	t.Parallel()
+	pool, config := aged(t, stdoutProcess, "keep: 1h", 4)
+	place(t, pool, "a", string(oldAt(1)), "paused")
+	worker := config
+	worker.Rules = nil
+	working(t, worker)
+	untilTrue(t, pool, "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE '% run/%'")
+	_, err := prune(t, config)
+	require.ErrorContains(t, err, "a (paused) has not passed row 2 of 2026-01-01T00:02:00Z: ordered-dispatcher resume a")
+	require.NotContains(t, err.Error(), "process forget")
 }
 
 func TestPrune_HoldsBackForAProcessThatHasNotRun(t *testing.T) {
@@ -154,8 +169,9 @@ func TestPrune_CountsCursorsOfOtherFiles(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, drain(t, configure(t, pgtest.URL(t), strings.Replace(stdoutProcess, " a:", " other:", 1))))
 	place(t, pool, "other", string(oldAt(1)), "running")
+	left(t, pool)
 	_, err = prune(t, config)
-	require.ErrorContains(t, err, "other (running) has not passed row 2 of 2026-01-01T00:02:00Z: it is not in this file; if nobody runs it any more: ordered-dispatcher process forget other --reason …")
+	require.ErrorContains(t, err, "other (no worker) has not passed row 2 of 2026-01-01T00:02:00Z: it is not in this file; if nobody runs it any more: ordered-dispatcher process forget other --reason …")
 	require.Equal(t, 6, staying(t, pool))
 
 	exec(t, pool, "CREATE TABLE public.elsewhere (LIKE public.bookings INCLUDING ALL)")
@@ -170,7 +186,7 @@ func TestPrune_RefusesWhileATableOfACursorIsNotKnown(t *testing.T) {
 	exec(t, pool, "INSERT INTO od.cursor (process_name, position) VALUES ('library one', '')")
 	_, err := prune(t, config)
 	require.ErrorIs(t, err, rules.ErrUnknown)
-	require.ErrorContains(t, err, "no command can find out which table these cursors read, since no file has run them, or their table is gone: library one")
+	require.ErrorContains(t, err, "cursor library one has not run, or its table is gone, so it may need any row. Run it once")
 	require.ErrorContains(t, err, "ordered-dispatcher process forget 'library one' --reason …")
 	require.Equal(t, 7, staying(t, pool))
 }

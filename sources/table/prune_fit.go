@@ -1,0 +1,77 @@
+package table
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Misfit reports that the rows of a table cannot be removed in the way of a rule, and the SQL that changes that.
+type Misfit struct{ Problem, Fix string }
+
+func (e *Misfit) Error() string { return e.Problem + ": " + e.Fix }
+
+// Markable returns an error if Mark cannot set a column.
+func (p *Pruning) Markable(ctx context.Context, tx pgx.Tx, column string) error {
+	_, err := p.marking(ctx, tx, column)
+	return err
+}
+
+// Droppable returns an error if the table has no partitions that Ranges lists.
+func (p *Pruning) Droppable(ctx context.Context, tx pgx.Tx) error {
+	_, err := p.listed(ctx, tx)
+	return err
+}
+
+// archivableSQL finds a table, whether its rows are rows of the table %[1]d, or of one above it, and the columns that it
+// lacks. It needs no right to either.
+const archivableSQL = `/* source.archivable */
+WITH RECURSIVE above (oid) AS (
+	SELECT %[1]d::oid
+	UNION
+	SELECT i.inhparent FROM pg_inherits i JOIN above ON i.inhrelid = above.oid
+), tree (oid) AS (
+	SELECT oid FROM above
+	UNION
+	SELECT i.inhrelid FROM pg_inherits i JOIN tree ON i.inhparent = tree.oid
+)
+SELECT
+	c.oid IN (SELECT oid FROM tree),
+	(
+		SELECT string_agg(format('ADD COLUMN %%I %%s', a.attname, format_type(a.atttypid, a.atttypmod)), ', ' ORDER BY a.attnum)
+		FROM pg_attribute a
+		WHERE a.attrelid = %[1]d AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+			AND NOT EXISTS (SELECT FROM pg_attribute b WHERE b.attrelid = c.oid AND b.attname = a.attname AND b.attnum > 0 AND b.attgenerated = '')
+	)
+FROM pg_class c
+JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = $1 AND c.relname = $2
+LIMIT 1`
+
+// Archivable returns an error if Archive cannot move rows into a table.
+func (p *Pruning) Archivable(ctx context.Context, tx pgx.Tx, into string) error {
+	parts, err := parseName(into)
+	if err != nil {
+		return err
+	}
+	if len(parts) != 2 {
+		return fmt.Errorf("archive %s has no schema: write public.%[1]s", into)
+	}
+	found, err := run(ctx, tx, fmt.Sprintf(archivableSQL, p.layout.oid), values{[]byte(parts[0]), []byte(parts[1])})
+	if err != nil {
+		return err
+	}
+	archive := qualify(parts[0], parts[1])
+	create := "CREATE TABLE %s (LIKE " + p.Table() + ")"
+	switch {
+	case len(found.Rows) == 0:
+		return &Misfit{"there is no table " + archive, fmt.Sprintf(create, archive)}
+	case string(found.Rows[0][0]) == "t":
+		return &Misfit{fmt.Sprintf("archive %s is a table of the tree of %s, so its rows would not leave that", archive, p.Table()),
+			"name another one, made by " + fmt.Sprintf(create, qualify(parts[0], p.layout.table+"_archive"))}
+	case found.Rows[0][1] != nil:
+		return &Misfit{fmt.Sprintf("archive %s lacks columns of %s", archive, p.Table()), fmt.Sprintf("ALTER TABLE %s %s", archive, found.Rows[0][1])}
+	}
+	return nil
+}
