@@ -122,6 +122,7 @@ type Answer struct {
 	ask    Ask
 	row    cursor.Row
 	passed operator.Passed
+	first  cursor.Position // as kept takes it
 }
 
 // Find looks up where the records begin, and which of those after it were delivered. It returns cursor.ErrUnknown if the
@@ -154,7 +155,8 @@ func (r *Records) Find(ctx context.Context, ask Ask) (*Answer, error) {
 	if all := a.passed.Delivered; len(all) > 0 && all[0].After < at { // after a seek back
 		at, first = all[0].After, ""
 	}
-	if err := r.kept(ctx, a, at, first); err != nil {
+	a.first = first
+	if err := a.kept(ctx, at); err != nil {
 		return nil, err
 	}
 	for _, s := range a.passed.Delivered {
@@ -165,17 +167,17 @@ func (r *Records) Find(ctx context.Context, ask Ask) (*Answer, error) {
 	return a, nil
 }
 
-// kept returns an error if retention has removed records after a place. first is the position of the first one that
-// counts; "" if it is not known.
-func (r *Records) kept(ctx context.Context, a *Answer, at, first cursor.Position) error {
+// kept returns an error if retention has removed records after a place. Those before the first one that counts may be
+// gone, if that one is known.
+func (a *Answer) kept(ctx context.Context, at cursor.Position) error {
 	if a.ask.Pruned || at >= a.row.Position {
 		return nil
 	}
-	name, err := r.source.Name(ctx)
+	name, err := a.source.Name(ctx)
 	if err != nil {
 		return err
 	}
-	all, err := r.op.PrunedAround(ctx, name)
+	all, err := a.op.PrunedAround(ctx, name)
 	if err != nil || len(all) == 0 {
 		return err
 	}
@@ -183,7 +185,7 @@ func (r *Records) kept(ctx context.Context, a *Answer, at, first cursor.Position
 	switch {
 	case i < 0:
 		return fmt.Errorf("%w, or may be: %s, a place that cannot be compared with those of this process. To get what is there, ask again with --pruned, or pruned=true", ErrRemoved, all[0])
-	case at >= all[i].Through || first > all[i].Through:
+	case at >= all[i].Through || a.first > all[i].Through:
 		return nil
 	default:
 		return fmt.Errorf("%w: %s. To get the others, ask again with --pruned, or pruned=true", ErrRemoved, all[i])

@@ -116,6 +116,9 @@ func (p *page) stretch(ctx context.Context, s operator.Stretch) error {
 		if err != nil {
 			return err
 		}
+		if err := p.kept(ctx, after); err != nil { // a prune may have come before this read, and after Find looked
+			return err
+		}
 		within := slices.DeleteFunc(read.Records, func(r processor.Record) bool { return r.Position > s.UpTo })
 		for _, record := range within {
 			if p.full() {

@@ -268,6 +268,59 @@ func TestShow_SaysWhatRetentionRemoved(t *testing.T) {
 	require.Equal(t, "5 6 7", show(t, config, daemon.Ask{After: 3, Pruned: true}).text())
 }
 
+// during calls f before the first write.
+type during struct {
+	io.Writer
+	f func()
+}
+
+func (d *during) Write(b []byte) (int, error) {
+	if d.f != nil {
+		d.f()
+		d.f = nil
+	}
+	return d.Writer.Write(b)
+}
+
+// twoReads is as many records as take two reads of the table.
+const twoReads = 130
+
+func TestShow_APruneBetweenTwoReadsEndsTheAnswer(t *testing.T) {
+	t.Parallel()
+	for name, ask := range map[string]daemon.Ask{"refused": {Limit: 200}, "one page": {Limit: 120}, "pruned": {Limit: 200, Pruned: true}} {
+		t.Run(name, func(t *testing.T) {
+			pool, config := aged(t, stdoutProcess, "mode: delete, keep: 24h", twoReads)
+			var out bytes.Buffer
+			err := daemon.ShowRecords(t.Context(), config, "a", ask, &during{&out, func() { pruned(t, config) }})
+			require.Equal(t, 3, staying(t, pool))
+			s := parseShown(t, out.String())
+			if ask.Pruned {
+				require.NoError(t, err)
+				require.Equal(t, "133", s.end["sequence"])
+				require.Len(t, s.ids, 103)
+				return
+			}
+			require.ErrorIs(t, err, daemon.ErrRemoved)
+			require.ErrorContains(t, err, "--pruned")
+			require.Equal(t, daemon.ExitFailed, daemon.ExitCode(err))
+			require.Nil(t, s.end, "it is not complete")
+			require.Len(t, s.ids, 100)
+		})
+	}
+}
+
+// What a read has found may go after it.
+func TestShow_APruneAfterTheLastReadOfItsRowsIsNoLoss(t *testing.T) {
+	t.Parallel()
+	pool, config := aged(t, stdoutProcess, "mode: delete, keep: 24h", 4)
+	var out bytes.Buffer
+	require.NoError(t, daemon.ShowRecords(t.Context(), config, "a", daemon.Ask{Limit: 100}, &during{&out, func() { pruned(t, config) }}))
+	require.Equal(t, 3, staying(t, pool))
+	s := parseShown(t, out.String())
+	require.Equal(t, "1 2 3 4 5 6 7", s.text())
+	require.Equal(t, "7", s.end["sequence"])
+}
+
 // A record that is deleted after it was sent has no row. The answer then begins earlier, and lacks none of the others.
 func TestShow_ADeletedRowMakesItBeginEarlier(t *testing.T) {
 	t.Parallel()
