@@ -29,25 +29,26 @@ if kind == 'chained' and not process then
 	return {'early', ''}
 end
 
--- What was acknowledged may be gone. That is said until an operator has decided, which begins an epoch.
-if kind ~= 'replay' then
-	if not lost or lost == '' then
-		lost, why = false, false
-		if not process and kind ~= 'first' then
-			why = 'state'
-		elseif stream == KEYS[3] and redis.call('EXISTS', KEYS[3]) == 0 then
-			why = 'stream'
-		elseif kind == 'next' and sequence and less(sequence, ARGV[6]) then
-			why = 'back'
-		end
-		if why then
-			redis.call('HSET', KEYS[1], 'process', ARGV[1], 'lost', ARGV[2], 'why', why)
-			lost = ARGV[2]
-		end
+-- What was acknowledged may be gone. That is said until an operator has decided, which begins an epoch. A replay begins
+-- one without that, so it notes nothing, and leaves the loss for the next record to find.
+-- The stream of the last entry need not be this record's. If the user has lost the right to another one, nobody knows.
+local look = stream == KEYS[3] and redis.call or redis.pcall
+if not lost or lost == '' then
+	lost, why = false, false
+	if not process and kind ~= 'first' then
+		why = 'state'
+	elseif stream and look('EXISTS', stream) == 0 then
+		why = 'stream'
+	elseif kind == 'next' and sequence and less(sequence, ARGV[6]) then
+		why = 'back'
 	end
-	if lost and not less(lost, ARGV[2]) then
-		return {'lost', why}
+	if why and kind ~= 'replay' then
+		redis.call('HSET', KEYS[1], 'process', ARGV[1], 'lost', ARGV[2], 'why', why)
 	end
+	lost = why and ARGV[2]
+end
+if lost and not less(lost, ARGV[2]) then
+	return {'lost', why}
 end
 
 -- A number that is there already is this very record's, or two databases use the same numbers.

@@ -53,16 +53,17 @@ var fixes = map[string]string{
 var (
 	errNoScript  = errors.New("the script is not loaded")
 	errNoVerdict = errors.New("the server there does not answer as the script does")
-	// errLost: the process has delivered records that Redis does not have.
-	errLost = errors.New("records that Redis had acknowledged are lost")
 )
 
-// lost are the ways to find that out.
+const errLost = "records that Redis had acknowledged are lost: "
+
+// lost are the ways to find out that the process has delivered records that Redis does not have. The first is no proof:
+// numbers are also given to records that never went out.
 var lost = map[string]string{
-	"state": "it knows nothing of this process, which has delivered records before. Its data was removed (FLUSHALL, a restart without appendonly), " +
-		"or the process delivered elsewhere until now",
-	"stream": "the stream was deleted, expired or evicted, and with it what no consumer had read",
-	"back":   "an older copy of its data was put back, or a replica that lacked records became the master",
+	"state": "it knows nothing of this process, and this is not the process's first number. Its data was removed (FLUSHALL, a restart without appendonly), " +
+		"or the process delivered elsewhere until now. Nothing is lost if all records before this one were skipped or put aside, or if its keys were deleted after a `forget`",
+	"stream": errLost + "the stream of the last entry was deleted, expired or evicted, and with it what no consumer had read",
+	"back":   errLost + "an older copy of its data was put back, or a replica that lacked records became the master",
 }
 
 // code is the first word of what Redis says, if it is one of fixes; "" otherwise.
@@ -150,8 +151,11 @@ func (s *Sink) verdict(d processor.Delivery, word, detail string) error {
 		return processor.Refused(outcome.ReportedOnce(fmt.Errorf("append to %s: it has records up to %d of process %q, and none of the last ones is record %d: another one may have had that number; %s",
 			s, there, d.Process, d.Sequence, restored)))
 	case "lost":
-		return processor.Refused(outcome.ReportedOnce(fmt.Errorf("append to %s: %w: %s. Compare what it has with the table, and `seek` back to where records are missing; `retry` goes on without them",
-			s, errLost, lost[detail])))
+		next := "Compare what it has with the table, and `seek` back to where records are missing; `retry` goes on without them"
+		if kindOf(d, false) == replay {
+			next = "The next record halts the process: decide there, and replay the dead letter once a record has gone out"
+		}
+		return processor.Refused(outcome.ReportedOnce(fmt.Errorf("append to %s: %s. %s", s, lost[detail], next)))
 	case "early":
 		return s.notTaken(errors.New("the record before it is not there any more: the next attempt finds out why"))
 	default:

@@ -9,7 +9,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
@@ -185,7 +184,7 @@ func (s *Sink) thereOf(d processor.Delivery) int64 {
 // begin has Redis know of a process whose first record does not go out. Without it, the second one would find nothing
 // there, and say that something was lost.
 func (s *Sink) begin(ctx context.Context, d processor.Delivery) {
-	if !cursor.IsFirst(d.Sequence, d.Epoch) {
+	if kindOf(d, false) != first {
 		return
 	}
 	ctx, end := s.link.within(ctx, s.config.Timeout)
