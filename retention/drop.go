@@ -174,8 +174,15 @@ func (p *pass) free(ctx context.Context, tx pgx.Tx, r table.Range) (bool, error)
 	return len(writers) == 0, nil
 }
 
-// spared reports whether no process needs a row of the partition.
+// spared reports whether no process needs a row of the partition. It returns an error if it cannot read all of its rows.
 func (p *pass) spared(ctx context.Context, tx pgx.Tx, r table.Range) (bool, error) {
+	finalize, err := p.pruning.Torn(ctx, tx, r)
+	if err == nil && finalize != "" {
+		err = fmt.Errorf("a DETACH below it was begun and did not end, so the rows of that part are not read. To end it: %s", visible.SQL(finalize))
+	}
+	if err != nil {
+		return false, err
+	}
 	stop, err := p.pruning.Needed(ctx, tx, r)
 	if stop != nil {
 		p.report.Holds = p.holds(stop)

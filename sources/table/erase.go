@@ -221,7 +221,7 @@ func (p *Pruning) whole(ctx context.Context, tx pgx.Tx, by writable, e Erase) er
 	if err != nil {
 		return err
 	}
-	for _, n := range append([]need{{Need{Source: p.source}, p.layout}}, p.needs...) {
+	for _, n := range append([]need{{Need: Need{Source: p.source}, layout: p.layout}}, p.needs...) {
 		c := n.Source.config.Columns
 		if c.Headers == "" {
 			continue

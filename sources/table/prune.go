@@ -42,6 +42,8 @@ type Pruning struct {
 type need struct {
 	Need
 	layout *layout
+	// part: the table of the rule has rows that its source does not read.
+	part bool
 }
 
 // Pruning prepares the removal of rows that are older than keep. It returns ErrNoTime if the source reads no
@@ -55,15 +57,19 @@ func (s *Source) Pruning(ctx context.Context, keep time.Duration, needs []Need) 
 	if p.layout.at == "" {
 		return nil, fmt.Errorf("%w of %s: a rule of retention needs it to know how old a row is", ErrNoTime, p.layout.name())
 	}
-	p.orders = []need{{Need{Source: s}, p.layout}}
+	p.orders = []need{{Need: Need{Source: s}, layout: p.layout}}
 	for _, n := range needs {
 		l, err := n.Source.described(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("process %q: %w", n.Process, err)
 		}
-		p.needs = append(p.needs, need{n, l})
+		part, err := s.readsPart(ctx, l)
+		if err != nil {
+			return nil, fmt.Errorf("process %q: %w", n.Process, err)
+		}
+		p.needs = append(p.needs, need{n, l, part})
 		if !slices.ContainsFunc(p.orders, func(o need) bool { return o.layout.kind == l.kind }) {
-			p.orders = append(p.orders, need{Need{Source: n.Source}, l})
+			p.orders = append(p.orders, need{Need: Need{Source: n.Source}, layout: l})
 		}
 	}
 	parted, err := s.Parted(ctx)
@@ -83,6 +89,22 @@ const partedSQL = `/* source.parted */ SELECT EXISTS (SELECT FROM pg_inherits WH
 func (s *Source) Parted(ctx context.Context) (is bool, err error) {
 	err = s.ask(ctx, "look for partitions of", func(l *layout, ask asker) error {
 		found, err := ask(fmt.Sprintf(partedSQL, l.oid))
+		is = err == nil && string(found[0][0]) == "t"
+		return err
+	})
+	return is, err
+}
+
+const readsPartSQL = "/* source.reads_part */" + treeSQL + `
+SELECT NOT EXISTS (SELECT FROM tree WHERE oid = %[2]d)`
+
+// readsPart reports whether a reader of another table does not read all rows of the source's one.
+func (s *Source) readsPart(ctx context.Context, reader *layout) (is bool, err error) {
+	err = s.ask(ctx, "look for the tables of a process below", func(l *layout, ask asker) error {
+		if l.oid == reader.oid {
+			return nil
+		}
+		found, err := ask(fmt.Sprintf(readsPartSQL, reader.oid, l.oid))
 		is = err == nil && string(found[0][0]) == "t"
 		return err
 	})
@@ -152,6 +174,9 @@ func (n need) needed(v *values) (string, error) {
 		return "false", nil
 	}
 	var conditions []string
+	if n.part {
+		conditions = append(conditions, fmt.Sprintf("t."+MemberColumn+" IN ("+treeSQL+" SELECT oid FROM tree)", n.layout.oid))
+	}
 	if n.After != "" {
 		k, err := n.layout.kind.parse(n.After)
 		if err != nil {

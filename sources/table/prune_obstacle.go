@@ -83,6 +83,27 @@ func (p *Pruning) Obstacle(ctx context.Context, tx pgx.Tx, r Range) (string, err
 	return "", nil
 }
 
+const tornSQL = "/* source.torn */" + treeSQL + `
+SELECT format('ALTER TABLE %%I.%%I DETACH PARTITION %%I.%%I FINALIZE', m.nspname, p.relname, n.nspname, c.relname)
+FROM pg_inherits i
+JOIN tree ON i.inhparent = tree.oid
+JOIN pg_class p ON p.oid = i.inhparent
+JOIN pg_namespace m ON m.oid = p.relnamespace
+JOIN pg_class c ON c.oid = i.inhrelid
+JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE i.inhdetachpending
+LIMIT 1`
+
+// Torn returns the statement that ends a DETACH below a partition that was begun and did not end; "" if there is none.
+// No read of the partition sees the rows of that part, and a DROP of the partition would remove them.
+func (p *Pruning) Torn(ctx context.Context, tx pgx.Tx, r Range) (string, error) {
+	found, err := run(ctx, tx, fmt.Sprintf(tornSQL, r.oid), nil)
+	if err != nil || len(found.Rows) == 0 {
+		return "", err
+	}
+	return string(found.Rows[0][0]), nil
+}
+
 func (p *Pruning) owned(ctx context.Context, tx pgx.Tx, r Range) (string, error) {
 	found, err := run(ctx, tx, fmt.Sprintf(ownedSQL, p.layout.oid, r.oid), nil)
 	if err != nil || len(found.Rows) == 0 {

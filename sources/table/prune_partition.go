@@ -128,6 +128,22 @@ func (p *Pruning) interval() []byte {
 	return []byte(fmt.Sprintf("%d microseconds", p.keep.Microseconds()))
 }
 
+const sharesSQL = "/* source.shares */" + treeSQL + `, part (oid) AS (
+	SELECT %[2]d::oid
+	UNION
+	SELECT i.inhrelid FROM pg_inherits i JOIN part ON i.inhparent = part.oid
+)
+SELECT EXISTS (SELECT FROM tree JOIN part USING (oid))`
+
+// shares reports whether a process reads any table of a partition. If not, its condition would scan the rows in vain.
+func (n need) shares(ctx context.Context, tx pgx.Tx, r Range) (bool, error) {
+	if !n.part {
+		return true, nil
+	}
+	found, err := run(ctx, tx, fmt.Sprintf(sharesSQL, n.layout.oid, r.oid), nil)
+	return err == nil && string(found.Rows[0][0]) == "t", err
+}
+
 const firstNeededSQL = `/* source.first_needed */
 SELECT %s
 FROM %s AS t
@@ -139,6 +155,13 @@ LIMIT 1`
 // none. It looks by the index ranges after the positions.
 func (p *Pruning) Needed(ctx context.Context, tx pgx.Tx, r Range) (*Stop, error) {
 	for _, n := range p.needs {
+		shares, err := n.shares(ctx, tx, r)
+		if err != nil {
+			return nil, err
+		}
+		if !shares {
+			continue
+		}
 		var v values
 		condition, err := n.needed(&v)
 		if err != nil {

@@ -33,7 +33,7 @@ func Erase(ctx context.Context, c Config, name string, e table.Erase, d cursor.D
 		return rules.Erasure{}, err
 	}
 	defer pool.Close()
-	config, err := c.passConfig(ctx, pool, store, rule)
+	config, err := c.passConfig(ctx, pool, store, rule, len(e.Blank) == 0)
 	if err != nil {
 		return rules.Erasure{}, Reachable(err)
 	}

@@ -66,7 +66,7 @@ func (c Config) ruled() (all []string) {
 
 // prune carries out one rule.
 func (c Config) prune(ctx context.Context, pool *pgxpool.Pool, store *cursor.Store, r TableRule, pass Pass) (rules.Report, error) {
-	config, err := c.passConfig(ctx, pool, store, r)
+	config, err := c.passConfig(ctx, pool, store, r, r.deletes())
 	if err != nil {
 		return rules.Report{Table: r.Table, Mode: r.Mode}, fmt.Errorf("retention of %s: %w", visible.Line(r.Table), err)
 	}
@@ -99,7 +99,8 @@ func (c Config) afterRefusal(name string, err error) string {
 
 // passConfig finds out who reads the table of a rule: processes of the file, and cursors of other files, of the table
 // itself, of a part of it, and of a table above it. It refuses while a cursor is there whose table is not known.
-func (c Config) passConfig(ctx context.Context, pool *pgxpool.Pool, store *cursor.Store, r TableRule) (rules.Config, error) {
+// deletes: the pass may delete rows.
+func (c Config) passConfig(ctx context.Context, pool *pgxpool.Pool, store *cursor.Store, r TableRule, deletes bool) (rules.Config, error) {
 	config := rules.Config{Rule: r.Rule, Operator: operator.New(store)}
 	var err error
 	if config.Shelf, err = c.shelf(ctx, r); err != nil {
@@ -123,7 +124,13 @@ func (c Config) passConfig(ctx context.Context, pool *pgxpool.Pool, store *curso
 		config.Rule = other.Rule // of erase, whose table has another name there
 	}
 	watched, _ := c.presence(ctx, pool) // it is not known without the right, and only words hang on it
-	for _, reader := range found.all() {
+	all := found.all()
+	if deletes {
+		if err := uncascaded(ctx, pool, own.Table, all); err != nil {
+			return config, err
+		}
+	}
+	for _, reader := range all {
 		shares, err := related(ctx, pool, own.Table, reader.table)
 		if err != nil {
 			return config, err

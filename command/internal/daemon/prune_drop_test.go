@@ -189,11 +189,16 @@ func TestPrune_GoesOnWithAPartitionThatAPassHasLeft(t *testing.T) {
 // detaching leaves a DETACH of January that did not end.
 func detaching(t testing.TB, pool *pgxpool.Pool) {
 	t.Helper()
-	reader := session(t, "BEGIN; SELECT FROM public.events")
+	detachingOf(t, pool, "public.events", "public.jan")
+}
+
+func detachingOf(t testing.TB, pool *pgxpool.Pool, table, partition string) {
+	t.Helper()
+	reader := session(t, "BEGIN; SELECT FROM "+table)
 	detach := session(t, "SET search_path = ''")
 	done := make(chan error, 1)
 	go func() {
-		_, err := detach.Exec(context.WithoutCancel(t.Context()), "ALTER TABLE public.events DETACH PARTITION public.jan CONCURRENTLY")
+		_, err := detach.Exec(context.WithoutCancel(t.Context()), "ALTER TABLE "+table+" DETACH PARTITION "+partition+" CONCURRENTLY")
 		done <- err
 	}()
 	untilTrue(t, pool, pending)
@@ -239,6 +244,27 @@ func TestPrune_ADetachThatAnOperatorBeganIsLeftAlone(t *testing.T) {
 	require.Contains(t, report.Waiting[0], "public.jan: a DETACH was begun and did not end")
 	require.Empty(t, report.Partitions, "PostgreSQL detaches one partition of a table at a time")
 	require.Equal(t, 1, count(t, pool, "SELECT count(*) FROM pg_class WHERE relname = 'jan'"))
+}
+
+// No process reads the rows of a part whose DETACH did not end, but a DROP of the partition would remove them.
+func TestPrune_ADetachBelowAPartitionThatDidNotEndKeepsIt(t *testing.T) {
+	t.Parallel()
+	for name, closed := range map[string]string{"open": "", "closed": strings.ReplaceAll(closeJanuary, "public.jan", "public.mar")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := months(t)
+			exec(t, pool, "DROP TABLE public.jan, public.feb, public.rest; "+subPartition+closed)
+			config := ruled(t, monthsProcess, "public.events", dropRule)
+			detachingOf(t, pool, "public.mar", "public.mar_a")
+			deliver(t, config)
+			_, err := prune(t, config)
+			require.ErrorContains(t, err, "To end it: ALTER TABLE public.mar DETACH PARTITION public.mar_a FINALIZE")
+			require.Equal(t, 1, count(t, pool, "SELECT count(*) FROM public.mar_a"))
+			exec(t, pool, "ALTER TABLE public.mar DETACH PARTITION public.mar_a FINALIZE")
+			require.Equal(t, []string{"public.mar"}, pruned(t, config).Partitions)
+			require.Equal(t, 1, count(t, pool, "SELECT count(*) FROM public.mar_a"))
+		})
+	}
 }
 
 // A partition on its way stays if an operator goes back to it with --pruned, or if keep is longer than it was.

@@ -126,6 +126,9 @@ func (d *doctor) rules(ctx context.Context) error {
 			return err
 		}
 		needed = append(needed, needs.rights...)
+		if err := d.cascades(ctx, r, source); err != nil {
+			return err
+		}
 		if needs.owned == "" {
 			continue
 		}

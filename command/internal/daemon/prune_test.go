@@ -16,6 +16,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	rules "github.com/ordered-dispatcher/ordered-dispatcher/retention"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
 // ruled parses processes with a rule for public.bookings, or another table.
@@ -201,6 +202,42 @@ func TestPrune_ACursorOfAPartitionHoldsBackTheTableAbove(t *testing.T) {
 	_, err := prune(t, config)
 	require.ErrorContains(t, err, "part (paused) has not passed row 2")
 	require.Equal(t, 3, count(t, pool, "SELECT count(*) FROM public.events"))
+}
+
+// Its cursor never passes a row of another partition, so such a row must not wait for that.
+func TestPrune_ACursorOfAPartitionHoldsNoOtherPartitionBack(t *testing.T) {
+	t.Parallel()
+	const both = monthsProcess + "  part: {source: {table: public.jan}, sink: {stdout: {}}, poll: 20ms}\n"
+	t.Run("delete", func(t *testing.T) {
+		t.Parallel()
+		pool := months(t)
+		config := ruled(t, both, "public.events", "keep: 1h")
+		deliver(t, config)
+		require.EqualValues(t, 4, pruned(t, config).Rows)
+		require.Zero(t, count(t, pool, "SELECT count(*) FROM public.events"))
+	})
+	t.Run("drop", func(t *testing.T) {
+		t.Parallel()
+		pool := ranges(t, "")
+		config := ruled(t, both, "public.events", dropRule)
+		deliver(t, config)
+		place(t, pool, "part", midJanuary, "paused")
+		_, err := prune(t, config)
+		require.ErrorContains(t, err, "part (paused) has not passed row 2")
+		require.Contains(t, tables(t, pool), "jan")
+		place(t, pool, "part", january, "running")
+		require.Equal(t, []string{"public.jan", "public.feb"}, pruned(t, config).Partitions)
+	})
+	t.Run("erase", func(t *testing.T) {
+		t.Parallel()
+		pool := months(t)
+		config := ruled(t, both, "public.events", "keep: 1h")
+		deliver(t, config)
+		done, err := daemon.Erase(t.Context(), config, "public.events", table.Erase{By: "region", Key: "a"}, cursor.Decision{Actor: "ann", Reason: "asked"})
+		require.NoError(t, err)
+		require.EqualValues(t, 2, done.Rows)
+		require.Equal(t, 2, count(t, pool, "SELECT count(*) FROM public.events"))
+	})
 }
 
 func TestPrune_AnIdleProcessHoldsNothingBack(t *testing.T) {
