@@ -6,16 +6,21 @@ import (
 	"math/rand/v2"
 	"net"
 	"strconv"
+	"sync"
 )
+
+// given are the ports that FreePort has returned: a server that starts slowly does not listen on its port for seconds.
+var given sync.Map
 
 // FreePort finds a free TCP port on 127.0.0.1. The port is below the range from which systems take the ports of
 // outgoing connections. In that range, a client that keeps dialling a stopped server ends up connected to itself, and
-// so blocks the server's return. Another process may take the port before the caller does.
+// so blocks the server's return. No port is returned twice in a process. Another process may take it before the caller
+// does.
 func FreePort() (int, error) {
 	const low, high, tries = 15_000, 32_000, 50
 	for range tries {
 		port := low + rand.IntN(high-low)
-		if PortFree(port) {
+		if _, before := given.LoadOrStore(port, true); !before && PortFree(port) {
 			return port, nil
 		}
 	}

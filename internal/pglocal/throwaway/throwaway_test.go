@@ -276,3 +276,15 @@ func TestWriteFile_IsPrivate(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "secret", out)
 }
+
+// Of a thousand random ports of that range, some are the same.
+func TestFreePort_ReturnsNoPortTwice(t *testing.T) {
+	t.Parallel()
+	before := map[int]bool{}
+	for range 1000 {
+		port, err := FreePort()
+		require.NoError(t, err)
+		require.False(t, before[port], port)
+		before[port] = true
+	}
+}
