@@ -59,7 +59,7 @@ UPDATE {schema}.inbox_process
 SET sequence = greatest(sequence, $4)
 WHERE receiver OPERATOR(pg_catalog.=) $1 AND process OPERATOR(pg_catalog.=) $2 AND stream OPERATOR(pg_catalog.=) $3`
 
-	// openSQL finds nothing in another transaction than that of the notes.
+	// openSQL finds nothing once the transaction that read the notes has ended.
 	openSQL = `/* inbox.open */
 SELECT 1
 WHERE pg_catalog.txid_current_if_assigned() OPERATOR(pg_catalog.=) $1`

@@ -65,7 +65,7 @@ func (s *Sink) request(ctx context.Context, d processor.Delivery) (*http.Request
 	body := bytes.NewReader(content)
 	req.Body, req.ContentLength = io.NopCloser(body), body.Size() // with any other type, headers go out alone before the body
 	if body.Size() == 0 {
-		req.Body = http.NoBody // any other one would go out as a chunk, which not all servers read
+		req.Body = http.NoBody // else net/http sends a chunk of no bytes, which not all servers read
 	}
 	return &req, body, nil
 }

@@ -225,8 +225,8 @@ func parseRules(n yamlfile.Node, processes []Process, set *storeSet) (all []Tabl
 	return all
 }
 
-// sameName reports whether two names of tables are one but for quotes and the schema public. In a database, others may
-// mean one table, too.
+// sameName reports whether two names differ in nothing but quotes and the schema public. A database may have further
+// names for one table.
 func sameName(one, other string) bool {
 	a, errA := pgname.Parse(one)
 	b, errB := pgname.Parse(other)

@@ -2,7 +2,6 @@ package daemon_test
 
 import (
 	"bytes"
-	"context"
 	"strings"
 	"testing"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/migrations"
-	rules "github.com/ordered-dispatcher/ordered-dispatcher/retention"
 )
 
 const (
@@ -90,24 +88,7 @@ func TestSeek_OnATableAboveOrBelowThatOfTheRuleWaitsForARemoval(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pool, ruling, other := sharing(t, c.rule, c.process)
-			open := gated(t, pool, "DELETE ON public.feb")
-			ctx := context.WithoutCancel(t.Context())
-			deleted, sought := make(chan error, 1), make(chan error, 1)
-			go func() {
-				_, err := daemon.Prune(ctx, ruling, nil, rules.Pass)
-				deleted <- err
-			}()
-			untilTrue(t, pool, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'ordered-dispatcher prune %' AND query LIKE '%source.prune %' AND wait_event = 'PgSleep')")
-			o := operatorOf(t, other)
-			go func() {
-				_, err := o.Seek(ctx, daemon.ToPosition(midFebruary), byAnn)
-				sought <- err
-			}()
-			untilTrue(t, pool, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'ordered-dispatcher operator %' AND wait_event = 'advisory')")
-			open()
-			require.NoError(t, <-deleted)
-			var gone *operator.PrunedError
-			require.ErrorAs(t, <-sought, &gone)
+			refusedMeanwhile(t, pool, ruling, other, "public.feb", midFebruary)
 		})
 	}
 }
@@ -196,24 +177,7 @@ func TestSeek_BeforeTheFirstRunSeesWhatWasRemoved(t *testing.T) {
 func TestSeek_BeforeTheFirstRunWaitsForARemoval(t *testing.T) {
 	t.Parallel()
 	pool, config := aged(t, called(stdoutProcess, "other"), "keep: 1h", 4)
-	open := gated(t, pool, "DELETE ON public.bookings")
-	ctx := context.WithoutCancel(t.Context())
-	deleted, sought := make(chan error, 1), make(chan error, 1)
-	go func() {
-		_, err := daemon.Prune(ctx, config, nil, rules.Pass)
-		deleted <- err
-	}()
-	untilTrue(t, pool, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'ordered-dispatcher prune %' AND query LIKE '%source.prune %' AND wait_event = 'PgSleep')")
-	o := operatorOf(t, configure(t, pgtest.URL(t), stdoutProcess))
-	go func() {
-		_, err := o.Seek(ctx, daemon.ToPosition(oldAt(1)), byAnn)
-		sought <- err
-	}()
-	untilTrue(t, pool, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%cursor.lock_seek%' AND wait_event = 'advisory')")
-	open()
-	require.NoError(t, <-deleted)
-	var gone *operator.PrunedError
-	require.ErrorAs(t, <-sought, &gone)
+	refusedMeanwhile(t, pool, config, configure(t, pgtest.URL(t), stdoutProcess), "public.bookings", oldAt(1))
 }
 
 // A start sends what the table holds, and is no replay: it is not refused, but doctor shows what it will lack.

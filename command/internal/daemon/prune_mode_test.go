@@ -246,28 +246,34 @@ func gated(t testing.TB, pool *pgxpool.Pool, when string) (open func()) {
 	return func() { exec(t, pool, "INSERT INTO public.gate VALUES (true)") }
 }
 
-func TestPrune_ASeekThatComesMeanwhileSeesThatTheRowsAreGone(t *testing.T) {
-	t.Parallel()
-	pool, config := aged(t, stdoutProcess, "keep: 1h", 4)
-	at := pgtest.Value[string](t, pool, "SELECT position FROM od.cursor")
-	open := gated(t, pool, "DELETE ON public.bookings")
+// refusedMeanwhile seeks back while a pass deletes rows of a table. The seek waits for it, and then is refused.
+func refusedMeanwhile(t testing.TB, pool *pgxpool.Pool, pruning, seeking daemon.Config, table string, to cursor.Position) {
+	t.Helper()
+	open := gated(t, pool, "DELETE ON "+table)
 	ctx := context.WithoutCancel(t.Context())
 	deleted, sought := make(chan error, 1), make(chan error, 1)
 	go func() {
-		_, err := daemon.Prune(ctx, config, nil, rules.Pass)
+		_, err := daemon.Prune(ctx, pruning, nil, rules.Pass)
 		deleted <- err
 	}()
 	untilTrue(t, pool, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'ordered-dispatcher prune %' AND query LIKE '%source.prune %' AND wait_event = 'PgSleep')")
-	o := operatorOf(t, config)
+	o := operatorOf(t, seeking)
 	go func() {
-		_, err := o.Seek(ctx, daemon.ToPosition(oldAt(1)), cursor.Decision{Actor: "ann", Reason: "again"})
+		_, err := o.Seek(ctx, daemon.ToPosition(to), byAnn)
 		sought <- err
 	}()
-	untilTrue(t, pool, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'ordered-dispatcher operator %' AND wait_event = 'advisory')")
+	untilTrue(t, pool, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%cursor.lock_seek%' AND wait_event = 'advisory')")
 	open()
 	require.NoError(t, <-deleted)
 	var gone *operator.PrunedError
 	require.ErrorAs(t, <-sought, &gone)
+}
+
+func TestPrune_ASeekThatComesMeanwhileSeesThatTheRowsAreGone(t *testing.T) {
+	t.Parallel()
+	pool, config := aged(t, stdoutProcess, "keep: 1h", 4)
+	at := pgtest.Value[string](t, pool, "SELECT position FROM od.cursor")
+	refusedMeanwhile(t, pool, config, config, "public.bookings", oldAt(1))
 	require.Equal(t, at, pgtest.Value[string](t, pool, "SELECT position FROM od.cursor"))
 }
 

@@ -133,7 +133,7 @@ func TestPrune_StopsAtACursorThatARuleWouldPass(t *testing.T) {
 	}
 }
 
-// A process that a worker runs may be about to deliver the row. Nobody forgets that one.
+// A process that a worker runs may be about to deliver the row, so nobody should forget its cursor.
 func TestPrune_NamesNoProcessForgetForAProcessThatAWorkerRuns(t *testing.T) {
 	t.Parallel()
 	pool, config := aged(t, stdoutProcess, "keep: 1h", 4)
