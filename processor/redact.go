@@ -33,8 +33,8 @@ const (
 // It compares words, in upper and lower case: those of the values in the payload, of the headers and of the
 // key. The names of a JSON payload's fields stay, and so do the words of ID, which the log has anyway. It does
 // not find data in another form (hashed, encoded, run together with other letters). The receiver's own times
-// stay, unless the record has the very same one, and so do the numbers of lines and columns. A text is cut
-// after 8 KiB. If the record, with its headers, key and id, has more than 4 MiB, nothing of the text is left.
+// stay, unless the record has the very same one, and so do the numbers of lines and columns, and HTTP/1.1. Other
+// numbers are data however short they are: three digits may be an age, or the code of a card. A text is cut after 8 KiB. If the record, with its headers, key and id, has more than 4 MiB, nothing of the text is left.
 func (r Record) Redact(text string) string { return Redact([]Delivery{{Record: r}})(text) }
 
 // Redact returns a function that removes the data of several records from a text, as Record.Redact does. A batch
@@ -65,13 +65,14 @@ func (r Record) size() int {
 	return n
 }
 
-// facts match what a receiver reports about itself in digits: times of day, with their date, and where in a
-// text something is wrong.
+// facts match what a receiver reports about itself in digits: times of day, with their date, where in a text
+// something is wrong, and the version of HTTP.
 var facts = regexp.MustCompile(`(?i)` +
 	`\b(?:\d{4}-\d\d-\d\d[t ])?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:z|[+-]\d\d(?::?\d\d)?)?\b` +
 	`|\b(?:mon|tue|wed|thu|fri|sat|sun), \d\d (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec) \d{4} \d\d:\d\d:\d\d (?:gmt|utc|[+-]\d{4})\b` +
 	`|\b(?:lines?|columns?|col|char|character|offset)[ :=#]{1,2}\d{1,6}\b` +
-	`|\b[a-z_]\w*\.[a-z]{1,4}:\d{1,6}(?::\d{1,6})?\b`)
+	`|\b[a-z_]\w*\.[a-z]{1,4}:\d{1,6}(?::\d{1,6})?\b` +
+	`|\bhttp/\d(?:\.[\dx])?\b`)
 
 // redactError returns an error with its text redacted.
 func (r Record) redactError(err error) error { return outcome.Reworded(err, r.Redact(err.Error())) }

@@ -70,6 +70,22 @@ func TestRedact_LeavesTimesAndLineNumbers(t *testing.T) {
 	}
 }
 
+// Go's client calls it "HTTP/1.x". Short numbers are data elsewhere.
+func TestRedact_LeavesTheVersionOfHTTP(t *testing.T) {
+	t.Parallel()
+	record := processor.Record{ID: "4711", Key: "9", Payload: []byte(`{"n": 1, "seats": [1.1, 2], "code": 123, "cc": "DE"}`)}
+	for text, want := range map[string]string{
+		`net/http: HTTP/1.x transport connection broken: malformed HTTP status code "0"`: `net/http: HTTP/1.x transport connection broken: malformed HTTP status code "0"`,
+		`malformed HTTP response "HTTP/1.1 2 x"`:                                         `malformed HTTP response "HTTP/1.1 […] x"`,
+		`HTTP/2 stream 1 of 123`:                                                         `HTTP/2 stream […] of […]`,
+		`HTTP/123, http://de/1, XHTTP/1.1`:                                               `HTTP/[…], http://[…], XHTTP/[…]`,
+	} {
+		require.Equal(t, want, record.Redact(text), text)
+	}
+	record.Payload = []byte(`{"protocol": "HTTP/1.1"}`)
+	require.Equal(t, `malformed […] version`, record.Redact(`malformed HTTP/1.1 version`), "it is the record's")
+}
+
 func TestRedact_APayloadThatIsNoJSONIsDataAsAWhole(t *testing.T) {
 	t.Parallel()
 	record := processor.Record{Payload: []byte(`name=Alice&card=4111`)}

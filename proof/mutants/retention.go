@@ -24,6 +24,8 @@ var retentionMutants = []mutant{
 		code("sources/table.Pruning.Archive", "string(removed.Contents[0]) != strconv.FormatInt(removed.Rows, 10)", "strconv.FormatInt(removed.Rows, 10) == \"\"")),
 	mutate("an archive is the table itself, or of its tree", "command/internal/daemon.TestPrune_RefusesAnArchiveInTheTreeOfItsTable",
 		code("sources/table.Pruning.Archivable", "string(found.Rows[0][0]) == \"t\"", "false")),
+	mutate("an archive of which rows are hidden is not named", "command/internal/daemon.TestPrune_RefusesATableOfWhichRowsAreHidden",
+		code("sources/table.Pruning.Archivable", "found.Rows[0][2] != nil", "false")),
 	mutate("two rules for one table remove its rows", "command/internal/daemon.TestPrune_RefusesTwoRulesForOneTable",
 		code("command/internal/daemon.Config.passConfig", "r.Keep > 0", "r.Keep < 0")),
 	mutate("a removal waits for a lock while deliveries wait for it", "command/internal/daemon.TestPrune_ALockOfAnotherSessionIsNotWaitedFor",

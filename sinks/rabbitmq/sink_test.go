@@ -2,6 +2,8 @@ package rabbitmq_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"net"
@@ -73,6 +75,37 @@ func TestDeliverBatch_MessageCarriesTheRecord(t *testing.T) {
 			"traceparent": "00-1",
 		},
 	}}, b.read(t))
+}
+
+// The properties of AMQP hold 255 bytes, and the headers of the contract hold more.
+func TestDeliverBatch_WhatIsTooLongForAPropertyTravelsInItsHeader(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	s := b.sink(t, func(c *rabbitmq.Config) { c.RoutingKey = "k" })
+	ds := sinktest.Deliveries(1, 3)
+	ds[0].Type = strings.Repeat("t", 255)
+	ds[1].Type, ds[1].ID, ds[1].Key = strings.Repeat("t", 256), strings.Repeat("i", 300), strings.Repeat("k", 300)
+	sinktest.Delivered(t, s, ds)
+	all := b.read(t)
+	require.Len(t, all, 3)
+	for i, d := range ds {
+		require.Equal(t, d.Type, all[i].Headers["ordered-type"])
+		require.Equal(t, d.Key, all[i].Headers["ordered-key"])
+		require.Equal(t, d.DedupKey(), all[i].Headers["ordered-dedup-key"])
+	}
+	require.Equal(t, ds[0].Type, all[0].Type)
+	require.Equal(t, ds[0].DedupKey(), all[0].MessageID)
+	require.Empty(t, all[1].Type)
+	digest := sha256.Sum256([]byte(ds[1].DedupKey()))
+	require.Equal(t, "sha256:"+hex.EncodeToString(digest[:]), all[1].MessageID)
+
+	ds = sinktest.Deliveries(4, 1)
+	ds[0].Type = strings.Repeat("t", 256)
+	n, err := b.sink(t, nil).DeliverBatch(t.Context(), ds) // its routing key is the type
+	require.Zero(t, n)
+	require.True(t, processor.IsPermanent(err), err)
+	require.ErrorContains(t, err, "its routing key has 256 bytes; AMQP takes 255, in UTF-8")
+	sinktest.Delivered(t, s, sinktest.Deliveries(5, 1))
 }
 
 // A queue that is full and refuses: the broker says nack.

@@ -81,6 +81,8 @@ func TestDeliver_SaysThatAPayloadIsNotWhole(t *testing.T) {
 		{"", map[string]string{"claim-check": "8f\r\nOrdered-Epoch: 9"}, []string{"true"}, nil, nil},
 		{"", map[string]string{"content-encoding": "x\r\nOrdered-Epoch: 9"}, nil, []string{"unknown"}, []string{"unknown"}},
 		{"", map[string]string{"tenant": "x"}, nil, nil, nil},
+		{"", map[string]string{"content-encoding": "zstd", "Content-Encoding": "gzip", "Ordered-Content-Encoding": "br"}, nil, []string{"zstd"}, []string{"zstd"}},
+		{"", map[string]string{"Content-Encoding": "gzip", "Claim-Check": "8f"}, nil, nil, nil},
 	} {
 		url, requests := record(t)
 		d := delivery()

@@ -98,6 +98,11 @@ func (e *examination) refuse(fix, format string, args ...any) {
 	e.find(fault{Finding: finding(Refuse, fix, format, args...)})
 }
 
+// hides describes a table of which a role does not see all rows.
+func hides(table, role string) (problem, fix string) {
+	return fmt.Sprintf("row-level security hides rows of %s from role %s", table, role), "ALTER ROLE " + quoted(role) + " BYPASSRLS"
+}
+
 func (e *examination) find(f fault) { e.findings = append(e.findings, f) }
 
 // alter finds a fault that a statement ends. apply may be nil: see fault.
@@ -182,8 +187,8 @@ func (e *examination) place(l *layout) bool {
 			"the server is a standby: what it shows may lag, and a cursor cannot be advanced there")
 	}
 	if e.cat.hidesRows {
-		e.refuse(fmt.Sprintf("ALTER ROLE %s BYPASSRLS", pgx.Identifier{e.cat.role}.Sanitize()),
-			"row-level security hides rows of %s from role %s, and a row that is hidden would be passed over", l.name(), e.cat.role)
+		problem, fix := hides(l.name(), e.cat.role)
+		e.refuse(fix, "%s, and a row that is hidden would be passed over", problem)
 	}
 	if e.cat.published {
 		e.warn("read the table where its rows are inserted",

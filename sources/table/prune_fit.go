@@ -24,8 +24,8 @@ func (p *Pruning) Droppable(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// archivableSQL finds a table, whether its rows are rows of the table %[1]d, or of one above it, and the columns that it
-// lacks. It needs no right to either.
+// archivableSQL finds a table, whether its rows are rows of the table %[1]d, or of one above it, the columns that it
+// lacks, and the role if row-level security hides rows from it. It needs no right to either.
 const archivableSQL = `/* source.archivable */
 WITH RECURSIVE above (oid) AS (
 	SELECT %[1]d::oid
@@ -43,7 +43,8 @@ SELECT
 		FROM pg_attribute a
 		WHERE a.attrelid = %[1]d AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
 			AND NOT EXISTS (SELECT FROM pg_attribute b WHERE b.attrelid = c.oid AND b.attname = a.attname AND b.attnum > 0 AND b.attgenerated = '')
-	)
+	),
+	CASE WHEN row_security_active(c.oid) THEN current_user::text END
 FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = $1 AND c.relname = $2
@@ -72,6 +73,9 @@ func (p *Pruning) Archivable(ctx context.Context, tx pgx.Tx, into string) error 
 			"name another one, made by " + fmt.Sprintf(create, qualify(parts[0], p.layout.table+"_archive"))}
 	case found.Rows[0][1] != nil:
 		return &Misfit{fmt.Sprintf("archive %s lacks columns of %s", archive, p.Table()), fmt.Sprintf("ALTER TABLE %s %s", archive, found.Rows[0][1])}
+	case found.Rows[0][2] != nil: // the server would refuse the INSERT, in words that name no fix
+		problem, fix := hides(archive, string(found.Rows[0][2]))
+		return &Misfit{problem + ", so none can go there", fix}
 	}
 	return nil
 }

@@ -107,6 +107,8 @@ func (c Config) claimStores() (all []string) {
 // referring returns the columns with headers of all tables that may refer to objects. A row that is moved or copied
 // meanwhile comes later in this order, so it is seen at one of the two places.
 func (r *retention) referring(ctx context.Context, also []string) (all []outbox.Headers, err error) {
+	var archived []outbox.Headers
+	archives := r.archives()
 	for _, e := range r.all() {
 		column, err := r.headersColumn(ctx, e.Process)
 		if err != nil {
@@ -120,6 +122,13 @@ func (r *retention) referring(ctx context.Context, also []string) (all []outbox.
 			return nil, usage("process %s has claims, and no column of %s is known to have headers: set source.columns.headers", visible.Line(e.Process), visible.Line(e.table))
 		}
 		all = append(all, found...)
+		if archive := archives[e.table]; archive != "" { // it has the columns of its table
+			found, err := headersOf(ctx, r.pool, archive, column)
+			if err != nil {
+				return nil, err
+			}
+			archived = append(archived, found...)
+		}
 	}
 	for _, table := range also {
 		found, err := headersOf(ctx, r.pool, table, "")
@@ -131,14 +140,22 @@ func (r *retention) referring(ctx context.Context, also []string) (all []outbox.
 		}
 		all = append(all, found...)
 	}
-	for _, table := range r.copies() {
-		found, err := headersOf(ctx, r.pool, table, "")
-		if err != nil {
-			return nil, err
+	letters, err := headersOf(ctx, r.pool, r.config.name("dead_letter"), "")
+	return append(append(all, archived...), letters...), err
+}
+
+// archives returns the archive of each table that has one by a rule of the file.
+func (r *retention) archives() map[string]string {
+	all := map[string]string{}
+	for _, e := range r.all() {
+		i := r.config.index(e.Process)
+		for _, rule := range r.config.Rules {
+			if i >= 0 && rule.Table == r.config.Processes[i].Source.Table && rule.Archive != "" {
+				all[e.table] = rule.Archive
+			}
 		}
-		all = append(all, found...)
 	}
-	return all, nil
+	return all
 }
 
 // all returns each cursor with the table that it reads.
@@ -150,16 +167,6 @@ func (r *retention) all() []elsewhere {
 		}
 	}
 	return all
-}
-
-// copies are the tables of this program to which rows are moved or copied.
-func (r *retention) copies() (all []string) {
-	for _, rule := range r.config.Rules {
-		if rule.Archive != "" {
-			all = append(all, rule.Archive)
-		}
-	}
-	return append(all, r.config.name("dead_letter"))
 }
 
 // headersColumn returns the column with headers that a process has, or last had; "" if it has none.

@@ -124,6 +124,27 @@ func TestCollectClaims_EveryTableThatACursorReadsCounts(t *testing.T) {
 	require.Equal(t, 1, collectClaims(t, config, daemon.Collection{}).Objects, "no row that the command knows of refers to it")
 }
 
+// An archive has the columns of its table, whatever the one with headers is called.
+func TestCollectClaims_AnArchiveKeepsItsColumnOfHeaders(t *testing.T) {
+	t.Parallel()
+	pool, config, dir := claiming(t, "")
+	exec(t, pool, `
+		CREATE TABLE public.events (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT clock_timestamp(), meta jsonb, payload jsonb);
+		CREATE UNIQUE INDEX ON public.events (created_at, id);
+		CREATE TABLE public.kept (LIKE public.events)`)
+	config = ruled(t, "  a: {source: {table: public.events, columns: {headers: meta, payload: payload}}, sink: {stdout: {}}, claims: "+dir+", poll: 20ms}\n",
+		"public.events", "keep: 1h, mode: archive, archive: public.kept")
+	needed := claimed(t, pool, dir, "needed", `INSERT INTO public.events (created_at, meta, payload) VALUES ('2026-01-01', jsonb_build_object('claim-check', $1::text), $2::jsonb)`)
+	claimed(t, pool, dir, "orphan", "")
+	deliver(t, config)
+	require.EqualValues(t, 1, pruned(t, config).Rows)
+	require.Equal(t, 1, collectClaims(t, config, daemon.Collection{}).Objects)
+	requireObject(t, dir, needed)
+
+	exec(t, pool, "DELETE FROM public.kept")
+	require.Equal(t, 1, collectClaims(t, config, daemon.Collection{}).Objects)
+}
+
 // A partition may be attached again until it is dropped.
 func TestCollectClaims_APartitionOnItsWayCounts(t *testing.T) {
 	t.Parallel()
