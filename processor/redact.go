@@ -34,7 +34,8 @@ const (
 // key. The names of a JSON payload's fields stay, and so do the words of ID, which the log has anyway. It does
 // not find data in another form (hashed, encoded, run together with other letters). The receiver's own times
 // stay, unless the record has the very same one, and so do the numbers of lines and columns, and HTTP/1.1. Other
-// numbers are data however short they are: three digits may be an age, or the code of a card. A text is cut after 8 KiB. If the record, with its headers, key and id, has more than 4 MiB, nothing of the text is left.
+// numbers are data however short they are: three digits may be an age, or the code of a card. A text is cut after
+// 8 KiB. If the record, with its headers, key and id, has more than 4 MiB, nothing of the text is left.
 func (r Record) Redact(text string) string { return Redact([]Delivery{{Record: r}})(text) }
 
 // Redact returns a function that removes the data of several records from a text, as Record.Redact does. A batch
