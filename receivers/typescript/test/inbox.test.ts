@@ -205,6 +205,39 @@ test("an effect that begins another transaction is not applied", async () => {
   assert.deepEqual(await effects(), []);
 });
 
+// within applies a message after a savepoint of the caller.
+const within = (one: Message, apply: Effect) => accept(async (client) => {
+  await client.query("SAVEPOINT mine");
+  assert.equal(await new Inbox("c").handle(client, one, apply).catch(async (error) => {
+    await client.query("ROLLBACK");
+    throw error;
+  }), "applied");
+});
+
+test("an effect that rolls back its note is not applied", async () => {
+  const undoes: Effect = async (client, one) => {
+    await client.query("ROLLBACK TO mine");
+    await effect(client, one);
+    await client.query("SET LOCAL ROLE pg_monitor"); // without rights to the tables of the inbox
+  };
+  for (const replay of [false, true]) {
+    await assert.rejects(within(message(1n, 1n, "a", { replay }), undoes), /or rolled back to a savepoint from before it/);
+  }
+  assert.deepEqual(await effects(), []);
+});
+
+test("savepoints that leave the note are no fault", async () => {
+  await within(message(1n, 1n, "a"), async (client, one) => {
+    await client.query("SAVEPOINT own");
+    await effect(client, one);
+    await client.query("ROLLBACK TO own");
+    await effect(client, one);
+    await client.query("RELEASE mine");
+  });
+  assert.deepEqual(await effects(), ["a"]);
+  assert.deepEqual((await noted("p")).dedup_keys, ["a"]);
+});
+
 test("streams have epochs and sequences of their own and one origin", async () => {
   assert.equal(await handle(message(7n, 2n, "a", { stream: "0" })), "applied");
   assert.equal(await handle(message(3n, 1n, "b", { stream: "1" })), "applied");
