@@ -34,6 +34,8 @@ var receiverMutants = []mutant{
 		code("inbox.Inbox.lock", "m.Replay", "false")),
 	mutate("a record of another version of the contract is applied", "inbox.TestHandler_AnswersAsTheTestVectorsSay",
 		code("inbox.requireVersion", "return &VersionError{Version: text}", "return nil")),
+	mutate("a value of NATS is not decoded", "inbox.TestFromHeaders_ReadsAsTheTestVectorsSay",
+		code("inbox.FromNATS", "unescape(get(name))", "get(name)")),
 	mutate("a COMMIT that failed is answered with what was refused", "inbox.TestHandler_ACommitThatFailsIsNoWordAboutTheRecord",
 		code("inbox.Handler.apply", `fmt.Errorf("%w, after: %v", err, refused)`, "refused")),
 	mutate("a gap is taken by a receiver that wants none", "inbox.TestHandle_RefusesGapsIfToldTo",

@@ -20,6 +20,7 @@ from ordered_inbox import (
     StaleError,
     VersionError,
     message_from_headers,
+    message_from_nats,
     message_from_request,
 )
 
@@ -371,6 +372,11 @@ class Request(unittest.TestCase):
         for change in ({"ordered-epoch": 0}, {"ordered-epoch": -1}, {"ordered-epoch": None}, {"ordered-process": None}, {"ordered-process": b"\xff"}):
             with self.assertRaises(MessageError):
                 message_from_headers("", Wsgi.headers | change)
+
+    def test_a_message_of_nats_may_have_no_headers(self):
+        with self.assertRaises(MessageError):
+            message_from_nats("", None)
+        self.assertEqual(message_from_nats("s", Wsgi.headers, b"{}"), message_from_headers("s", Wsgi.headers, b"{}"))
 
     def test_refuses_another_version_of_the_contract(self):
         with self.assertRaisesRegex(VersionError, "version '2' of the contract, and this receiver knows version 1"):

@@ -11,6 +11,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Savepoint;
@@ -471,6 +472,26 @@ class InboxTest {
         assertTrue(e.getMessage().contains("version \"2\" of the contract"), e.getMessage());
         headers.remove("ordered-version");
         assertThrows(InboxException.NoMessage.class, () -> Message.fromHeaders(headers::get, "", new byte[0]));
+    }
+
+    @Test
+    void readsTheBytesOfKafka() throws Exception {
+        Map<String, Object> headers = new HashMap<>(HEADERS);
+        headers.put("ordered-process", "é".getBytes(StandardCharsets.UTF_8));
+        assertEquals("é", Message.fromHeaders(headers::get, "", new byte[0]).process());
+        headers.put("ordered-process", new byte[] {'a', (byte) 0xFF});
+        assertThrows(InboxException.NoMessage.class, () -> Message.fromHeaders(headers::get, "", new byte[0]));
+    }
+
+    /** jnats does not read UTF-8: two keys could look the same, and one of their records would be taken for a duplicate. */
+    @Test
+    void refusesAMessageOfNatsThatTheClientCouldNotRead() throws Exception {
+        for (String name : List.of("ordered-process", "ordered-origin", "ordered-dedup-key")) {
+            Map<String, String> headers = new HashMap<>(HEADERS);
+            headers.put(name, new String("é".getBytes(StandardCharsets.UTF_8), StandardCharsets.US_ASCII));
+            var e = assertThrows(InboxException.NoMessage.class, () -> Message.fromNats(headers::get, "", new byte[0]), name);
+            assertTrue(e.getMessage().contains("that the client could not read"), e.getMessage());
+        }
     }
 
     @Test
