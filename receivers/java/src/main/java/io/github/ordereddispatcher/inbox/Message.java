@@ -85,8 +85,7 @@ public record Message(String process, String origin, long sequence, long epoch, 
     }
 
     /**
-     * Does what fromHeaders does with a message of NATS, whose values are percent-encoded. jnats reads a header as ASCII, and
-     * makes U+FFFD of each other byte. Then two keys could look the same, so a text that has it is refused.
+     * Does what fromHeaders does with a message of NATS, whose values are percent-encoded.
      *
      * @param header getFirst of its Headers
      * @throws InboxException.Claim
@@ -97,13 +96,7 @@ public record Message(String process, String origin, long sequence, long epoch, 
         if (text(header.apply("ordered-version")).isEmpty() && !text(header.apply("Nats-Marker-Reason")).isEmpty()) {
             throw new InboxException.Claim();
         }
-        Message message = fromHeaders(name -> unescape(text(header.apply(name)).getBytes(StandardCharsets.UTF_8)), stream, body);
-        for (String text : List.of(message.process, message.origin, message.dedupKey)) {
-            if (text.indexOf('\uFFFD') >= 0) {
-                throw new InboxException.NoMessage("\"" + text + "\" has characters that the client could not read");
-            }
-        }
-        return message;
+        return fromHeaders(name -> unescape(text(header.apply(name)).getBytes(StandardCharsets.UTF_8)), stream, body);
     }
 
     /** @throws InboxException.NoMessage if an inbox cannot note the message */

@@ -483,17 +483,6 @@ class InboxTest {
         assertThrows(InboxException.NoMessage.class, () -> Message.fromHeaders(headers::get, "", new byte[0]));
     }
 
-    /** jnats does not read UTF-8: two keys could look the same, and one of their records would be taken for a duplicate. */
-    @Test
-    void refusesAMessageOfNatsThatTheClientCouldNotRead() throws Exception {
-        for (String name : List.of("ordered-process", "ordered-origin", "ordered-dedup-key")) {
-            Map<String, String> headers = new HashMap<>(HEADERS);
-            headers.put(name, new String("é".getBytes(StandardCharsets.UTF_8), StandardCharsets.US_ASCII));
-            var e = assertThrows(InboxException.NoMessage.class, () -> Message.fromNats(headers::get, "", new byte[0]), name);
-            assertTrue(e.getMessage().contains("that the client could not read"), e.getMessage());
-        }
-    }
-
     @Test
     void showsThatAPayloadIsNotWhole() throws Exception {
         Map<String, String> headers = new HashMap<>(HEADERS);
