@@ -349,6 +349,19 @@ func TestHandler_AnEffectThatEndsTheTransactionIsNotAcknowledged(t *testing.T) {
 	}
 }
 
+// A savepoint of the handler is before the note, which a rollback to it undoes.
+func TestHandler_AnEffectThatRollsBackItsNoteIsNotAcknowledged(t *testing.T) {
+	t.Parallel()
+	pool := made(t)
+	h := handler(t, pool, inbox.HandlerConfig{Secret: secret}, func(ctx context.Context, tx pgx.Tx, r inbox.Request) error {
+		pgtest.Exec(t, tx, "ROLLBACK TO sp_1; INSERT INTO public.effect (key) VALUES ('the rest')") // as pgx names it
+		return nil
+	})
+	require.Equal(t, 503, answerOf(h, signed(t, message(1, 1, "a"), "")).Code)
+	require.Empty(t, effects(t, pool))
+	require.Equal(t, notes{Origin: "o", Epoch: 1, DedupKeys: []string{}}, noted(t, pool, "p"))
+}
+
 // The error of the COMMIT, on a connection that is gone, does not take the place of the effect's.
 func TestHandler_LogsWhyTheConnectionIsGone(t *testing.T) {
 	t.Parallel()

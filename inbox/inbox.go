@@ -83,7 +83,6 @@ func (i *Inbox) NoteEpoch(ctx context.Context, tx pgx.Tx, m Message) error {
 type notes struct {
 	origin          string
 	epoch, sequence int64
-	transaction     int64 // in which this was read, and the stream locked
 }
 
 // enter locks the notes of the stream, refuses another origin, and notes a larger epoch.
@@ -124,7 +123,8 @@ func (i *Inbox) settle(ctx context.Context, tx pgx.Tx, before notes, m Message, 
 	case fresh == 0 && m.Epoch < before.epoch: // before StaleError: a broker that was set back repeats what is applied, and that is no harm
 		return Duplicate, nil
 	case fresh == 0: // after a seek back, this number is the one before the next
-		return Duplicate, i.advance(ctx, tx, m)
+		_, err = i.advance(ctx, tx, m)
+		return Duplicate, err
 	case m.Epoch < before.epoch: // before the sequence: a superseded worker's numbers mean nothing
 		return 0, &StaleError{Message: m, Seen: before.epoch}
 	case m.Replay: // its number is an old one
@@ -133,24 +133,28 @@ func (i *Inbox) settle(ctx context.Context, tx pgx.Tx, before notes, m Message, 
 	case i.config.RefuseGaps && before.sequence > 0 && m.Sequence > before.sequence+1:
 		return 0, &GapError{Message: m, Last: before.sequence}
 	}
-	if err := i.advance(ctx, tx, m); err != nil { // before the effect, which may take a role without rights to our tables
+	written, err := i.advance(ctx, tx, m)
+	if err != nil { // before the effect, which may take a role without rights to our tables
 		return 0, err
 	}
 	if err := effect(ctx, tx); err != nil {
 		return 0, err
 	}
-	if err := i.requireOpen(ctx, tx, before); err != nil {
+	if err := i.requireOpen(ctx, tx, written); err != nil {
 		return 0, err
 	}
 	return Applied, nil
 }
 
-// requireOpen returns errHidden unless PostgreSQL would commit the transaction in which the notes were read.
-func (i *Inbox) requireOpen(ctx context.Context, tx pgx.Tx, before notes) error {
+// part is where a message was noted: a transaction, and its subtransaction, as advanceSQL has them.
+type part struct{ transaction, subtransaction int64 }
+
+// requireOpen returns errHidden unless PostgreSQL would commit what was written there.
+func (i *Inbox) requireOpen(ctx context.Context, tx pgx.Tx, written part) error {
 	if tx.Conn().PgConn().TxStatus() != open {
 		return errHidden
 	}
-	same, err := i.exec(ctx, tx, openSQL, before.transaction)
+	same, err := i.exec(ctx, tx, openSQL, written.transaction, written.subtransaction)
 	if err == nil && same == 0 {
 		err = errHidden
 	}
@@ -160,17 +164,22 @@ func (i *Inbox) requireOpen(ctx context.Context, tx pgx.Tx, before notes) error 
 // open is the state of a transaction that PostgreSQL would commit.
 const open = 'T'
 
-// errHidden reports an effect that did not return the error of a statement, or that ended the transaction. PostgreSQL
-// answers a COMMIT with a ROLLBACK, or with a warning, and so the effect would be lost. If the effect began another
-// transaction, a part of it would be.
-var errHidden = errors.New("inbox: a statement of the effect failed, and the effect returned no error, or the effect ended the transaction: " +
-	"return the error, or use a savepoint, and leave COMMIT and ROLLBACK to the inbox")
+// errHidden reports an effect that did not return the error of a statement, that ended the transaction, or that undid the
+// note of its own record. PostgreSQL answers a COMMIT with a ROLLBACK, or with a warning, or it commits what is left. So
+// the effect would be lost, or a part of it.
+var errHidden = errors.New("inbox: a statement of the effect failed, and the effect returned no error, or the effect ended the transaction, " +
+	"or rolled back to a savepoint from before it: return the error, or use a savepoint of the effect, and leave COMMIT and ROLLBACK to the inbox")
 
-// advance notes a larger sequence. A replay is out of turn, so its number says nothing of the records before it.
-func (i *Inbox) advance(ctx context.Context, tx pgx.Tx, m Message) error {
+// advance notes a larger sequence, and returns where it did. A replay is out of turn, so its number says nothing of the
+// records before it.
+func (i *Inbox) advance(ctx context.Context, tx pgx.Tx, m Message) (written part, err error) {
+	sequence := m.Sequence
 	if m.Replay {
-		return nil
+		sequence = 0
 	}
-	_, err := i.exec(ctx, tx, i.sql.advance, i.config.Receiver, m.Process, noted(m.Stream), m.Sequence)
-	return err
+	err = tx.QueryRow(ctx, i.sql.advance, i.config.Receiver, m.Process, noted(m.Stream), sequence).Scan(&written.transaction, &written.subtransaction)
+	if err != nil {
+		err = fmt.Errorf("inbox of receiver %q: %w", i.config.Receiver, err)
+	}
+	return written, err
 }

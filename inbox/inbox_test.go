@@ -354,7 +354,7 @@ func TestHandle_AnEffectThatHidesAnErrorIsNamed(t *testing.T) {
 			require.Zero(t, outcome)
 			return err
 		})
-		require.ErrorContains(t, err, "a statement of the effect failed, and the effect returned no error, or the effect ended the transaction: return the error, or use a savepoint")
+		require.ErrorContains(t, err, "a statement of the effect failed, and the effect returned no error, or the effect ended the transaction, or rolled back to a savepoint from before it: return the error, or use a savepoint of the effect")
 		require.Zero(t, pgtest.Value[int](t, pool, "SELECT count(*) FROM public.inbox"))
 	}
 }
@@ -375,6 +375,56 @@ func TestHandle_AnEffectThatBeginsAnotherTransactionIsNamed(t *testing.T) {
 		require.ErrorContains(t, err, "or the effect ended the transaction", ends)
 		require.Empty(t, effects(t, pool), ends)
 	}
+}
+
+// A savepoint that was set before Handle has the note after it, and so a rollback to it undoes the note.
+func TestHandle_AnEffectThatRollsBackItsNoteIsNamed(t *testing.T) {
+	t.Parallel()
+	pool := made(t)
+	for i, undo := range []string{"ROLLBACK TO mine", "ROLLBACK TO mine; RELEASE mine"} {
+		for _, m := range []inbox.Message{message(int64(i+1), 1, undo), replay(int64(i+1), 1, undo)} {
+			err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+				pgtest.Exec(t, tx, "SAVEPOINT mine")
+				outcome, err := box(t, false).Handle(t.Context(), tx, m, func(ctx context.Context, tx pgx.Tx) error {
+					pgtest.Exec(t, tx, undo+"; INSERT INTO public.effect (key) VALUES ('the rest'); SET LOCAL ROLE pg_monitor")
+					return nil
+				})
+				require.Zero(t, outcome)
+				return err
+			})
+			require.ErrorContains(t, err, "or rolled back to a savepoint from before it", undo)
+			require.Empty(t, effects(t, pool), undo)
+		}
+	}
+}
+
+// The savepoints of an effect, and one of the caller that is released, leave the note. So does an effect that applies
+// another message.
+func TestHandle_SavepointsThatLeaveTheNoteAreNoFault(t *testing.T) {
+	t.Parallel()
+	pool := made(t)
+	apply := func(sql string) func(context.Context, pgx.Tx) error {
+		return func(ctx context.Context, tx pgx.Tx) error {
+			_, err := tx.Exec(ctx, sql)
+			return err
+		}
+	}
+	const own = "SAVEPOINT own; INSERT INTO public.effect (key) VALUES ('undone'); ROLLBACK TO own; INSERT INTO public.effect (key) VALUES ('a')"
+	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		pgtest.Exec(t, tx, "SAVEPOINT mine")
+		outcome, err := box(t, false).Handle(t.Context(), tx, message(1, 1, "a"), apply(own+"; RELEASE own; RELEASE mine"))
+		require.Equal(t, inbox.Applied, outcome)
+		return err
+	}))
+	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		_, err := box(t, false).Handle(t.Context(), tx, message(2, 1, "b"), func(ctx context.Context, tx pgx.Tx) error {
+			_, err := box(t, false).Handle(ctx, tx, message(3, 1, "c"), apply("INSERT INTO public.effect (key) VALUES ('b and c')"))
+			return err
+		})
+		return err
+	}))
+	require.Equal(t, "a b and c", effects(t, pool))
+	require.Equal(t, notes{Origin: "o", Epoch: 1, Sequence: 3, DedupKeys: []string{"a", "b", "c"}}, noted(t, pool, "p"))
 }
 
 // Two calls with one message at the same time: one applies it, and the other waits and finds that.

@@ -16,8 +16,8 @@ var ErrMessage = errors.New("inbox: the request is no record")
 // knownVersion is the version of the contract that this package knows.
 const knownVersion = "1"
 
-// ErrClaim means that the message is a claim of a worker, and not a record: the sink nats keeps one in its stream.
-// Acknowledge it, and go on. It wraps ErrMessage.
+// ErrClaim means that the message is a claim of a worker, and not a record, or that the server of NATS wrote it in the
+// place of one: the sink nats keeps claims in its stream. Acknowledge it, and go on. It wraps ErrMessage.
 var ErrClaim = fmt.Errorf("%w: it is the claim of a worker", ErrMessage)
 
 // Message is what Handle has to know of a record. FromHeaders reads it from the headers of a protocol.
@@ -40,8 +40,8 @@ type Message struct {
 }
 
 // FromHeaders reads a message of a stream from headers, properties or attributes: get returns the text of one, "" if it
-// is absent. stream is Message.Stream: with Kafka the topic and the partition, and "" where all records have one order.
-// The error wraps ErrMessage, and for a claim ErrClaim, or it is a *VersionError.
+// is absent. For NATS, call FromNATS. stream is Message.Stream: with Kafka the topic and the partition, and "" where all
+// records have one order. The error wraps ErrMessage, and for a claim ErrClaim, or it is a *VersionError.
 func FromHeaders(stream string, get func(name string) string) (Message, error) {
 	process, key, version := get("ordered-process"), get("ordered-dedup-key"), get("ordered-version")
 	if process != "" && key == "" && version == "" { // every record has these two
@@ -63,6 +63,15 @@ func FromHeaders(stream string, get func(name string) string) (Message, error) {
 		return m, err
 	}
 	return m, m.validate()
+}
+
+// FromNATS does what FromHeaders does with a message of NATS, whose values are percent-encoded. get is the method Get of
+// its header.
+func FromNATS(stream string, get func(name string) string) (Message, error) {
+	if get("ordered-version") == "" && get("Nats-Marker-Reason") != "" {
+		return Message{}, ErrClaim
+	}
+	return FromHeaders(stream, func(name string) string { return unescape(get(name)) })
 }
 
 // requireVersion comes first: in another version, names may be missing or mean something else.

@@ -74,7 +74,7 @@ func (h *Handler) body(w http.ResponseWriter, req *http.Request) ([]byte, error)
 	return body, nil
 }
 
-// unescape undoes what the webhook sink does to values of a record. It leaves alone what is no escape.
+// unescape undoes what the sinks webhook and nats do to values of a record. It leaves alone what is no escape.
 func unescape(value string) string {
 	if plain, err := url.PathUnescape(value); err == nil {
 		return plain

@@ -39,7 +39,7 @@ WHERE receiver OPERATOR(pg_catalog.=) $1 AND process OPERATOR(pg_catalog.=) $2 A
 	// lockSQL locks the row of a stream, or makes it. A call that waited for the lock sees the newest version. It notes a
 	// larger epoch, unless the origin is another one. Such an epoch begins with this message, so the record before it is
 	// the last one: the epoch before may have given larger numbers to records that were deleted before they were
-	// acknowledged. It returns the number of the transaction, too: an effect may end it, and begin another one.
+	// acknowledged.
 	lockSQL = `/* inbox.lock */
 INSERT INTO {schema}.inbox_process AS p (receiver, process, stream, origin, epoch, sequence)
 VALUES ($1, $2, $3, $4, $5, 0)
@@ -47,22 +47,28 @@ ON CONFLICT (receiver, process, stream) DO UPDATE SET
 	epoch = CASE WHEN p.origin OPERATOR(pg_catalog.=) excluded.origin THEN greatest(p.epoch, excluded.epoch) ELSE p.epoch END,
 	sequence = CASE WHEN p.origin OPERATOR(pg_catalog.=) excluded.origin AND excluded.epoch OPERATOR(pg_catalog.>) p.epoch
 		THEN least(p.sequence, $6::bigint) ELSE p.sequence END
-RETURNING origin, epoch, sequence, pg_catalog.txid_current()`
+RETURNING origin, epoch, sequence`
 
 	noteSQL = `/* inbox.note */
 INSERT INTO {schema}.inbox (receiver, process, dedup_key)
 VALUES ($1, $2, $3)
 ON CONFLICT DO NOTHING`
 
+	// advanceSQL returns the transaction, and the lower 32 bits of the subtransaction that the last savepoint began. It has
+	// noted the dedup key, too.
 	advanceSQL = `/* inbox.advance */
 UPDATE {schema}.inbox_process
 SET sequence = greatest(sequence, $4)
-WHERE receiver OPERATOR(pg_catalog.=) $1 AND process OPERATOR(pg_catalog.=) $2 AND stream OPERATOR(pg_catalog.=) $3`
+WHERE receiver OPERATOR(pg_catalog.=) $1 AND process OPERATOR(pg_catalog.=) $2 AND stream OPERATOR(pg_catalog.=) $3
+RETURNING pg_catalog.txid_current(), xmin::pg_catalog.text::bigint`
 
-	// openSQL finds nothing once the transaction that read the notes has ended.
+	// openSQL finds nothing once the transaction $1 has ended, or its subtransaction $2 was rolled back, whose number is a
+	// little larger. It reads no table: the effect may have taken a role without rights to ours.
 	openSQL = `/* inbox.open */
 SELECT 1
-WHERE pg_catalog.txid_current_if_assigned() OPERATOR(pg_catalog.=) $1`
+WHERE pg_catalog.txid_current_if_assigned() OPERATOR(pg_catalog.=) $1::bigint
+	AND pg_catalog.txid_status($1::bigint OPERATOR(pg_catalog.+) (($2::bigint OPERATOR(pg_catalog.-) $1::bigint) OPERATOR(pg_catalog.&) 4294967295))
+		OPERATOR(pg_catalog.=) 'in progress'`
 )
 
 // statements are those of an inbox, in its schema.
@@ -91,7 +97,7 @@ func (i *Inbox) lock(ctx context.Context, tx pgx.Tx, m Message) (n notes, err er
 		epoch = 0 // its epoch begins with another record, whose number is not known yet
 	}
 	err = tx.QueryRow(ctx, i.sql.lock, i.config.Receiver, m.Process, noted(m.Stream), m.Origin, epoch, m.Sequence-1).
-		Scan(&n.origin, &n.epoch, &n.sequence, &n.transaction)
+		Scan(&n.origin, &n.epoch, &n.sequence)
 	switch {
 	case err != nil:
 		return n, fmt.Errorf("inbox of receiver %q: %w", i.config.Receiver, err)

@@ -67,18 +67,79 @@ func noted(t *testing.T, pool *pgxpool.Pool, process string) notes {
 	return n
 }
 
-func vectors(t *testing.T) []vector {
+// brokerVector is a message of a broker in docs/wire-vectors.json. Message is what is read in a record.
+type brokerVector struct {
+	Name     string   `json:"name"`
+	Protocol string   `json:"protocol"`
+	Headers  [][2]any `json:"headers"`
+	Outcome  string   `json:"outcome"`
+	Message  struct {
+		Process         string `json:"process"`
+		Origin          string `json:"origin"`
+		Sequence        int64  `json:"sequence"`
+		Epoch           int64  `json:"epoch"`
+		DedupKey        string `json:"dedup_key"`
+		Replay          bool   `json:"replay"`
+		ClaimCheck      bool   `json:"claim_check"`
+		ContentEncoding string `json:"content_encoding"`
+	} `json:"message"`
+}
+
+type vectorFile struct {
+	Version  int            `json:"version"`
+	Vectors  []vector       `json:"vectors"`
+	Messages []brokerVector `json:"messages"`
+}
+
+func vectors(t *testing.T) (file vectorFile) {
 	t.Helper()
 	text, err := os.ReadFile("../docs/wire-vectors.json")
 	require.NoError(t, err)
-	var file struct {
-		Version int      `json:"version"`
-		Vectors []vector `json:"vectors"`
-	}
 	require.NoError(t, json.Unmarshal(text, &file))
 	require.Equal(t, 1, file.Version)
 	require.GreaterOrEqual(t, len(file.Vectors), 70)
-	return file.Vectors
+	require.GreaterOrEqual(t, len(file.Messages), 30)
+	return file
+}
+
+func TestFromHeaders_ReadsAsTheTestVectorsSay(t *testing.T) {
+	t.Parallel()
+	for _, v := range vectors(t).Messages {
+		read := inbox.FromHeaders
+		if v.Protocol == "nats" {
+			read = inbox.FromNATS
+		}
+		m, err := read("", func(name string) string {
+			for _, h := range v.Headers {
+				if h[0] == name {
+					return fmt.Sprint(h[1])
+				}
+			}
+			return ""
+		})
+		require.Equal(t, v.Outcome, outcomeOf(err), "%s: %v", v.Name, err)
+		if w := v.Message; err == nil {
+			require.Equal(t, inbox.Message{
+				Process: w.Process, Origin: w.Origin, Sequence: w.Sequence, Epoch: w.Epoch, DedupKey: w.DedupKey,
+				Replay: w.Replay, ClaimCheck: w.ClaimCheck, ContentEncoding: w.ContentEncoding,
+			}, m, v.Name)
+		}
+	}
+}
+
+func outcomeOf(err error) string {
+	var other *inbox.VersionError
+	switch {
+	case err == nil:
+		return "record"
+	case errors.Is(err, inbox.ErrClaim):
+		return "claim"
+	case errors.Is(err, inbox.ErrMessage):
+		return "no record"
+	case errors.As(err, &other):
+		return "another version"
+	}
+	return err.Error()
 }
 
 // The program that makes the vectors signs by itself. So they are those that it makes, and not edited by hand.
@@ -94,7 +155,7 @@ func TestVectors_AreThoseOfTheirProgram(t *testing.T) {
 func TestHandler_AnswersAsTheTestVectorsSay(t *testing.T) {
 	t.Parallel()
 	pool := made(t)
-	for _, v := range vectors(t) {
+	for _, v := range vectors(t).Vectors {
 		v.Before.put(t, pool, v.Process)
 		h, err := box(t, v.RefuseGaps).Handler(pool, inbox.HandlerConfig{
 			Secret: strings.Join(v.Secrets, " "), Now: func() time.Time { return time.UnixMilli(int64(v.Now * 1000)) }, Logger: quiet,

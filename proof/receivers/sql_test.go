@@ -86,9 +86,8 @@ var answers = map[string]struct {
 
 var digits = regexp.MustCompile(`^[0-9]{1,19}$`)
 
-// receive does with a request what the page of SQL has a program do after its signature.
-func (v vector) receive(t *testing.T, pool *pgxpool.Pool) (status int, header map[string]string) {
-	headers, _ := v.headers(t)
+// receive does with a request, whose headers are decoded, what the page of SQL has a program do after its signature.
+func (v vector) receive(t *testing.T, pool *pgxpool.Pool, headers map[string]string) (status int, header map[string]string) {
 	h := func(name string) string { return headers["ordered-"+name] }
 	header = map[string]string{}
 	switch h("version") {
@@ -147,17 +146,72 @@ func TestSQL_DecidesAsTheTestVectorsSay(t *testing.T) {
 	require.NoError(t, json.Unmarshal(text, &file))
 	checked := 0
 	for _, v := range file.Vectors {
-		if _, doubled := v.headers(t); doubled || v.Status == http.StatusUnauthorized {
+		headers, doubled := v.headers(t)
+		if doubled || v.Status == http.StatusUnauthorized {
 			continue
 		}
 		checked++
 		v.Before.put(t, pool, v.Process)
-		status, header := v.receive(t, pool)
+		status, header := v.receive(t, pool, headers)
 		require.Equal(t, v.Status, status, v.Name)
 		require.Equal(t, v.AnswerHeaders, header, v.Name)
 		require.Equal(t, v.After, noted(t, pool, v.Process), v.Name)
 	}
 	require.GreaterOrEqual(t, checked, 50)
+}
+
+// brokerVector is a message of a broker in docs/wire-vectors.json.
+type brokerVector struct {
+	Name, Protocol, Outcome string
+	Headers                 [][2]any
+	Message                 *struct {
+		Process, Origin string
+		Sequence, Epoch int64
+		Key             string `json:"dedup_key"`
+		Replay          bool
+	}
+}
+
+// headers returns the headers of a message as text. Those of NATS are decoded.
+func (v brokerVector) headers() map[string]string {
+	headers := map[string]string{}
+	for _, h := range v.Headers {
+		text := fmt.Sprint(h[1])
+		if plain, err := url.PathUnescape(text); err == nil && v.Protocol == "nats" {
+			text = plain
+		}
+		headers[fmt.Sprint(h[0])] = text
+	}
+	return headers
+}
+
+// A program decodes the headers of a message, and recognizes the claim of a worker, as the page of SQL has it.
+func TestSQL_ReadsMessagesOfBrokersAsTheTestVectorsSay(t *testing.T) {
+	t.Parallel()
+	pool := sqlReceiver(t)
+	text, err := os.ReadFile("../../docs/wire-vectors.json")
+	require.NoError(t, err)
+	var file struct{ Messages []brokerVector }
+	require.NoError(t, json.Unmarshal(text, &file))
+	require.GreaterOrEqual(t, len(file.Messages), 30)
+	statuses := map[string]int{"record": http.StatusOK, "another version": http.StatusConflict, "no record": http.StatusBadRequest, "claim": http.StatusBadRequest}
+	for _, v := range file.Messages {
+		headers := v.headers()
+		claim := headers["ordered-process"]+headers["Nats-Marker-Reason"] != "" && headers["ordered-version"]+headers["ordered-dedup-key"] == ""
+		require.Equal(t, v.Outcome == "claim", claim, v.Name)
+		notes{}.put(t, pool, "")
+		status, _ := vector{Name: v.Name, Effect: "applies", Applied: true}.receive(t, pool, headers)
+		require.Equal(t, statuses[v.Outcome], status, v.Name)
+		if v.Message == nil {
+			require.Zero(t, pgtest.Value[int](t, pool, "SELECT count(*) FROM public.inbox"), v.Name)
+			continue
+		}
+		want := notes{Origin: v.Message.Origin, Epoch: v.Message.Epoch, Sequence: v.Message.Sequence, DedupKeys: []string{v.Message.Key}}
+		if v.Message.Replay {
+			want.Epoch, want.Sequence = 0, 0
+		}
+		require.Equal(t, want, noted(t, pool, v.Message.Process), v.Name)
+	}
 }
 
 func sqlReceiver(t *testing.T) *pgxpool.Pool {

@@ -101,7 +101,7 @@ func (l *link) lastClaim(ctx context.Context, name, fence string, d processor.De
 		const fix = ": keep the subjects of records apart from the fences, which is sure if the fence begins with " + fencePrefix + "; then purge it"
 		return 0, &of{fmt.Errorf("message %d on the fence's subject %q is a record of process %s"+fix, m.Sequence, fence, process),
 			fmt.Sprintf("message %d on the fence's subject %q is a record"+fix, m.Sequence, fence)}
-	case process != escape(d.Process):
+	case !isOf(m.Header, d):
 		return 0, &of{fmt.Errorf("the fence's subject %q belongs to process %s: give each process one of its own", fence, process),
 			fmt.Sprintf("the fence's subject %q belongs to another process: give each process one of its own", fence)}
 	case isAnothers(m.Header.Get(headerOrigin), d):
@@ -223,7 +223,7 @@ func (l *link) fewer(n uint64) {
 
 // inTail notes a message, which may be missing. It reports whether all records before the message have landed.
 func (l *link) inTail(m *jetstream.RawStreamMsg, d processor.Delivery) (whole bool, err error) {
-	if m == nil || m.Subject == l.claim.fence || m.Header.Get(headerProcess) != escape(d.Process) || isAnothers(m.Header.Get(headerOrigin), d) {
+	if m == nil || m.Subject == l.claim.fence || !isOf(m.Header, d) || isAnothers(m.Header.Get(headerOrigin), d) {
 		return false, nil // another publisher's
 	}
 	sequence, ok := number(m.Header, headerSequence)

@@ -32,7 +32,7 @@
 //	other headers      those of the record; none of them begins with "ordered-" or
 //	                   "nats-", which would be orders to the server
 //
-// Control characters, %, bytes that are not UTF-8, and spaces at the ends of a value are written as %XX.
+// Control characters, %, bytes that are not ASCII, and spaces at the ends of a value are written as %XX.
 //
 // # Invariants
 //

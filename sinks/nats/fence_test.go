@@ -48,6 +48,36 @@ func TestFence_ASupersededWorkerIsRefusedByTheServer(t *testing.T) {
 	require.Equal(t, "1/3 2/3 3/4 4/4", b.log(t, "ordered-epoch"))
 }
 
+// An earlier version wrote UTF-8 as it is. Its claims and its records belong to the same process.
+func TestFence_KnowsAProcessWhoseNameIsWrittenInUTF8(t *testing.T) {
+	t.Parallel()
+	const name = "Zählung"
+	of := func(epoch cursor.Epoch, ds []processor.Delivery) []processor.Delivery {
+		for i := range ds {
+			ds[i].Process = name
+		}
+		return sinktest.Under(epoch, ds)
+	}
+	fenced := func(c *nats.Config) { c.Fence = fence }
+	old, b := newBench(t, nil), newBench(t, nil)
+	sinktest.Delivered(t, old.sink(t, fenced), of(3, sinktest.Deliveries(1, 2)))
+	for sequence := range uint64(3) {
+		m, err := old.stream.GetMsg(t.Context(), sequence+1)
+		require.NoError(t, err)
+		copied := client.Header{}
+		for _, header := range []string{"Nats-Msg-Id", "ordered-origin", "ordered-sequence", "ordered-epoch"} {
+			if value := m.Header.Get(header); value != "" {
+				copied[header] = []string{value}
+			}
+		}
+		copied["ordered-process"] = []string{name}
+		_, err = b.admin.PublishMsg(t.Context(), &client.Msg{Subject: m.Subject, Header: copied, Data: m.Data})
+		require.NoError(t, err)
+	}
+	sinktest.Delivered(t, b.sink(t, fenced), of(4, sinktest.Deliveries(1, 3)))
+	require.Equal(t, "1/3 2/3 3/4", b.log(t, "ordered-epoch"))
+}
+
 // A worker that was stopped between reading the last claim and writing its own.
 func TestFence_OfTwoClaimsAtOnceTheServerTakesOne(t *testing.T) {
 	t.Parallel()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"testing"
 	"time"
 
@@ -18,17 +17,6 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 )
-
-// header reads a header for inbox.FromHeaders, as docs/wire.md shows it.
-func header(m jetstream.Msg) func(name string) string {
-	return func(name string) string {
-		value, err := url.PathUnescape(m.Headers().Get(name))
-		if err != nil {
-			return m.Headers().Get(name)
-		}
-		return value
-	}
-}
 
 // applyAll applies what the stream has, and dies after a COMMIT and before the acknowledgement if die says so. It returns
 // how many claims of workers it met, and whether it has died.
@@ -49,7 +37,7 @@ func applyAll(t *testing.T, b *bench, pool *pgxpool.Pool, box *inbox.Inbox, die 
 		}
 		d, err := receiver.Next(jetstream.FetchMaxWait(time.Minute))
 		require.NoError(t, err)
-		m, err := inbox.FromHeaders("", header(d))
+		m, err := inbox.FromNATS("", d.Headers().Get)
 		if errors.Is(err, inbox.ErrClaim) {
 			claims++
 			require.NoError(t, d.DoubleAck(t.Context()))

@@ -5,9 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"net/url"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -123,6 +123,13 @@ func messageID(d processor.Delivery) string {
 	return hex.EncodeToString(digest.Sum(nil)[:16])
 }
 
+// isOf reports whether a message belongs to the process of a record. It decodes the name, since an earlier version wrote
+// UTF-8 as it is.
+func isOf(h nats.Header, d processor.Delivery) bool {
+	process, err := url.PathUnescape(h.Get(headerProcess))
+	return err == nil && process == d.Process
+}
+
 // isPlain separates most values from those that need a closer look.
 func isPlain(value string) bool {
 	for i := range len(value) {
@@ -133,25 +140,20 @@ func isPlain(value string) bool {
 	return true
 }
 
-// escape turns any text into a header's value, which would otherwise be changed on its way. A URL decoder reverses
-// it.
+// escape turns any text into a header's value, which would otherwise be changed on its way. It is ASCII: the client of
+// Java refuses a message with other bytes in a header. A URL decoder reverses it.
 func escape(value string) string {
 	if isPlain(value) {
 		return value
 	}
-	plain := func(i, size int, r rune) bool {
-		end := i == 0 || i+size == len(value)
-		return r > ' ' && r != 0x7F && r != '%' && (r != utf8.RuneError || size > 1) || r == ' ' && !end
-	}
 	var escaped strings.Builder
-	done := 0
-	for i := 0; i < len(value); {
-		r, size := utf8.DecodeRuneInString(value[i:])
-		if !plain(i, size, r) {
-			fmt.Fprintf(&escaped, "%s%%%02X", value[done:i], value[i])
-			done = i + size
+	for i := range len(value) {
+		end := i == 0 || i == len(value)-1
+		if c := value[i]; c > ' ' && c < 0x7F && c != '%' || c == ' ' && !end {
+			escaped.WriteByte(c)
+		} else {
+			fmt.Fprintf(&escaped, "%%%02X", c)
 		}
-		i += size
 	}
-	return escaped.String() + value[done:]
+	return escaped.String()
 }

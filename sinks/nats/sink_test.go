@@ -57,7 +57,7 @@ func TestDeliverBatch_MessageCarriesTheRecord(t *testing.T) {
 		"Nats-Msg-Id": all[0].Headers["Nats-Msg-Id"], "ordered-dedup-key": d.DedupKey(), "content-type": "application/json",
 		"ordered-version": "1", "ordered-created-at": d.CreatedAt.Format(time.RFC3339Nano),
 		"ordered-process": "sms", "ordered-origin": "here", "ordered-sequence": "9007199254740993", "ordered-epoch": "3", "ordered-attempt": "1",
-		"ordered-position": string(d.Position), "ordered-key": "%2050%25 é%0D%0A%FF", "ordered-type": "Made",
+		"ordered-position": string(d.Position), "ordered-key": "%2050%25 %C3%A9%0D%0A%FF", "ordered-type": "Made",
 		"traceparent":          "00-1",
 		"Nats-Expected-Stream": stream, "Nats-Expected-Last-Subject-Sequence": "1", "Nats-Expected-Last-Subject-Sequence-Subject": fence,
 	}, all[0].Headers)

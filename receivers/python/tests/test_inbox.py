@@ -20,6 +20,7 @@ from ordered_inbox import (
     StaleError,
     VersionError,
     message_from_headers,
+    message_from_nats,
     message_from_request,
 )
 
@@ -109,6 +110,32 @@ class Handle(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "the effect ended the transaction"):
             handle(message(1, 1, "a"), begins)
         self.assertEqual(effects(), [])
+
+    def test_an_effect_that_rolls_back_its_note_is_not_applied(self):
+        def undoes(conn, message):
+            conn.execute("ROLLBACK TO mine")
+            effect(conn, message)
+            conn.execute("SET LOCAL ROLE pg_monitor")  # without rights to the tables of the inbox
+
+        for replay in (False, True):
+            with self.assertRaisesRegex(RuntimeError, "or rolled back to a savepoint from before it"), connect() as conn:
+                conn.execute("SAVEPOINT mine")
+                Inbox("c").handle(conn, message(1, 1, "a", replay=replay), undoes)
+        self.assertEqual(effects(), [])
+
+    def test_savepoints_that_leave_the_note_are_no_fault(self):
+        def own(conn, message):
+            with conn.transaction():
+                effect(conn, message)
+                raise psycopg.Rollback
+            effect(conn, message)
+            conn.execute("RELEASE mine")
+
+        with connect() as conn:
+            conn.execute("SAVEPOINT mine")
+            self.assertEqual(Inbox("c").handle(conn, message(1, 1, "a"), own), APPLIED)
+        self.assertEqual(effects(), ["a"])
+        self.assertEqual(noted("p")["dedup_keys"], ["a"])
 
     def test_two_at_once_apply_once(self):
         for sequence, key in enumerate("abcdefghij", start=1):
@@ -345,6 +372,11 @@ class Request(unittest.TestCase):
         for change in ({"ordered-epoch": 0}, {"ordered-epoch": -1}, {"ordered-epoch": None}, {"ordered-process": None}, {"ordered-process": b"\xff"}):
             with self.assertRaises(MessageError):
                 message_from_headers("", Wsgi.headers | change)
+
+    def test_a_message_of_nats_may_have_no_headers(self):
+        with self.assertRaises(MessageError):
+            message_from_nats("", None)
+        self.assertEqual(message_from_nats("s", Wsgi.headers, b"{}"), message_from_headers("s", Wsgi.headers, b"{}"))
 
     def test_refuses_another_version_of_the_contract(self):
         with self.assertRaisesRegex(VersionError, "version '2' of the contract, and this receiver knows version 1"):

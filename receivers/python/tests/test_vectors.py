@@ -9,7 +9,16 @@ import unittest
 from pathlib import Path
 
 import psycopg
-from ordered_inbox import Inbox, MessageError, PoisonError, message_from_request
+from ordered_inbox import (
+    ClaimError,
+    Inbox,
+    MessageError,
+    PoisonError,
+    VersionError,
+    message_from_headers,
+    message_from_nats,
+    message_from_request,
+)
 
 VECTORS = os.environ.get("WIRE_VECTORS", Path(__file__).parents[3] / "docs" / "wire-vectors.json")
 
@@ -79,12 +88,36 @@ def is_doubled(vector):
     return len(names) > len(set(names))
 
 
+def read(vector):
+    """Returns what became of a message of a broker, and the message."""
+    headers = dict(vector["headers"])
+    if vector["protocol"] == "kafka":
+        headers = {name: value.encode() for name, value in headers.items()}
+    try:
+        return "record", (message_from_nats if vector["protocol"] == "nats" else message_from_headers)("", headers)
+    except ClaimError:
+        return "claim", None
+    except MessageError:
+        return "no record", None
+    except VersionError:
+        return "another version", None
+
+
 class Vectors(unittest.TestCase):
-    def vectors(self):
+    def vectors(self, name="vectors"):
         vectors = json.loads(Path(VECTORS).read_text(encoding="utf-8"))
         self.assertEqual(vectors["version"], 1)
         self.assertGreaterEqual(len(vectors["vectors"]), 70)
-        return vectors["vectors"]
+        self.assertGreaterEqual(len(vectors["messages"]), 30)
+        return vectors[name]
+
+    def test_reads_messages_of_brokers_as_the_vectors_say(self):
+        for vector in self.vectors("messages"):
+            with self.subTest(vector["name"]):
+                outcome, message = read(vector)
+                self.assertEqual(outcome, vector["outcome"])
+                for name, value in (vector["message"] or {}).items():
+                    self.assertEqual(getattr(message, name), value)
 
     def test_answers_as_the_vectors_say(self):
         for vector in self.vectors():

@@ -21,6 +21,14 @@ export class MessageError extends InboxError {
   }
 }
 
+// The message is a claim of a worker, and not a record, or the server of NATS wrote it in the place of one: the sink nats
+// keeps claims in its stream. Acknowledge it, and go on.
+export class ClaimError extends MessageError {
+  constructor() {
+    super("it is the claim of a worker");
+  }
+}
+
 // The version of the contract that this package knows.
 export const version = "1";
 

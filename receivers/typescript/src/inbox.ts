@@ -31,7 +31,6 @@ interface Notes {
   origin: string;
   epoch: bigint;
   sequence: bigint;
-  transaction: string; // in which this was read, and the stream locked
 }
 
 const maxNoted = 500; // bytes of a text in an index
@@ -193,8 +192,7 @@ export class Inbox {
     const { process, stream, origin, sequence, replay } = message;
     const epoch = replay ? 0n : message.epoch; // a replay begins no epoch
     const { rows } = await client.query(this.#within(lockSQL), [this.receiver, process, noted(stream), origin, epoch, sequence - 1n]);
-    const { epoch: largest, sequence: last, transaction } = rows[0];
-    const notes = { origin: rows[0].origin, epoch: BigInt(largest), sequence: BigInt(last), transaction };
+    const notes = { origin: rows[0].origin, epoch: BigInt(rows[0].epoch), sequence: BigInt(rows[0].sequence) };
     if (notes.origin !== origin) {
       const why = `has origin ${JSON.stringify(origin)}, and the records before have ${JSON.stringify(notes.origin)}: two senders use one name`;
       throw new OriginError(`${of(message)} ${why}. If this one has replaced the other, accept its origin (acceptOrigin)`, notes.origin);
@@ -219,12 +217,14 @@ export class Inbox {
     if (!message.replay) {
       this.#requireNext(before.sequence, message); // the number of a replay is an old one
     }
-    await this.#advance(client, message); // before the effect, which may take a role without rights to the tables
+    // before the effect, which may take a role without rights to the tables
+    const { transaction, subtransaction } = await this.#advance(client, message);
     await effect(client, message);
     // This fails where the effect has caught an error of a statement: a COMMIT would not.
-    const { rowCount } = await client.query(openSQL, [before.transaction]);
+    const { rowCount } = await client.query(openSQL, [transaction, subtransaction]);
     if (rowCount === 0) {
-      throw new Error("the effect ended the transaction: leave COMMIT and ROLLBACK to the inbox");
+      const fix = "use a savepoint of the effect, and leave COMMIT and ROLLBACK to the inbox";
+      throw new Error(`the effect ended the transaction, or rolled back to a savepoint from before it: ${fix}`);
     }
     return "applied";
   }
@@ -240,10 +240,12 @@ export class Inbox {
     }
   }
 
-  // #advance notes a larger sequence. A replay is out of turn, so its number says nothing of the records before it.
-  async #advance(client: ClientBase, message: Message): Promise<void> {
+  // #advance notes a larger sequence, and returns the transaction and the subtransaction. A replay is out of turn, so its
+  // number says nothing of the records before it.
+  async #advance(client: ClientBase, message: Message): Promise<{ transaction: string; subtransaction: string }> {
     const sequence = message.replay ? 0n : message.sequence;
-    await this.#change(client, advanceSQL, message.process, noted(message.stream), sequence);
+    const { rows } = await client.query(this.#within(advanceSQL), [this.receiver, message.process, noted(message.stream), sequence]);
+    return rows[0];
   }
 
   // #change returns how many rows a statement changed or found.

@@ -1,4 +1,5 @@
 export {
+  ClaimError,
   GapError,
   InboxError,
   LateError,
@@ -12,6 +13,6 @@ export {
   VersionError,
 } from "./errors.js";
 export { Inbox, type Effect, type InboxConfig, type Outcome } from "./inbox.js";
-export { messageFromHeaders, messageFromRequest, type Message } from "./message.js";
+export { messageFromHeaders, messageFromNats, messageFromRequest, type Message } from "./message.js";
 export { unsigned, type Headers, type Secret } from "./signature.js";
 export { type HandlerConfig } from "./handler.js";

@@ -1,4 +1,4 @@
-import { MessageError, VersionError, version } from "./errors.js";
+import { ClaimError, MessageError, VersionError, version } from "./errors.js";
 import { parseSecret, requireSigned, requireTimely, single, unsigned, type Headers, type Secret } from "./signature.js";
 
 // Message is a record as a sink sends it. Sequence and epoch count from 1.
@@ -35,20 +35,25 @@ export function messageFromRequest(headers: Headers, body: Buffer, secret: Secre
     requireTimely(found, now);
     requireSigned(found, body, keys);
   }
-  return messageFromHeaders("", (name) => unescape(found.get(name) ?? ""), body);
+  return messageFromHeaders("", (name) => unescape(Buffer.from(found.get(name) ?? "", "latin1")), body);
 }
 
-// messageFromHeaders reads headers, properties or attributes: get returns the text of one, "" if it is absent. stream is
-// that of the message: with Kafka the topic and the partition, and "" where all records have one order. It throws
-// MessageError and VersionError.
-export function messageFromHeaders(stream: string, get: (name: string) => string, body: Buffer): Message {
-  requireVersion(get("ordered-version"));
+// messageFromHeaders reads headers, properties or attributes. For NATS, call messageFromNats. value returns one of them: a
+// text, a number of AMQP, or the bytes of Kafka; "", null or undefined if it is absent. stream is that of the message: with
+// Kafka the topic and the partition, and "" where all records have one order. It throws MessageError and VersionError.
+export function messageFromHeaders(stream: string, value: (name: string) => unknown, body: Buffer): Message {
+  const get = (name: string) => text(value(name));
+  const [process, dedupKey, version] = [get("ordered-process"), get("ordered-dedup-key"), get("ordered-version")];
+  if (process !== "" && dedupKey === "" && version === "") {
+    throw new ClaimError(); // every record has these two
+  }
+  requireVersion(version);
   const message = {
-    process: get("ordered-process"),
+    process,
     origin: get("ordered-origin"),
     sequence: number(get, "ordered-sequence"),
     epoch: number(get, "ordered-epoch"),
-    dedupKey: get("ordered-dedup-key"),
+    dedupKey,
     replay: get("ordered-replay") === "true",
     stream,
     type: get("ordered-type"),
@@ -59,6 +64,15 @@ export function messageFromHeaders(stream: string, get: (name: string) => string
   };
   validate(message);
   return message;
+}
+
+// messageFromNats does what messageFromHeaders does with a message of NATS, whose values are percent-encoded. It throws
+// ClaimError, too.
+export function messageFromNats(stream: string, value: (name: string) => unknown, body: Buffer): Message {
+  if (text(value("ordered-version")) === "" && text(value("Nats-Marker-Reason")) !== "") {
+    throw new ClaimError();
+  }
+  return messageFromHeaders(stream, (name) => unescape(Buffer.from(text(value(name)))), body);
 }
 
 // requireVersion comes first: in another version, names may be missing or mean something else.
@@ -97,13 +111,25 @@ function number(get: (name: string) => string, name: string): bigint {
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-// unescape undoes what the webhook sink does to values of a record. What is no escape stays as it is. Bytes that are
-// not UTF-8 become lone surrogates, which validate refuses where it matters.
-function unescape(value: string): string {
-  const escaped = /%(?![0-9A-Fa-f]{2})/.test(value) ? value : value.replace(/%(..)/g, (_, hex) => String.fromCharCode(parseInt(hex, 16)));
-  try {
-    return decoder.decode(Buffer.from(escaped, "latin1"));
-  } catch {
-    return escaped.replace(/[\x80-\xff]/g, (byte) => String.fromCharCode(0xdc00 + byte.charCodeAt(0)));
+// text returns a value as text. Bytes that are not UTF-8 become lone surrogates, which validate refuses where it matters.
+function text(value: unknown): string {
+  if (Array.isArray(value)) {
+    return text(value[0]); // a client of Kafka shows all values
   }
+  if (!(value instanceof Uint8Array)) {
+    return String(value ?? "");
+  }
+  try {
+    return decoder.decode(value);
+  } catch {
+    const bytes = Buffer.from(value).toString("latin1");
+    return bytes.replace(/[\x80-\xff]/g, (byte) => String.fromCharCode(0xdc00 + byte.charCodeAt(0)));
+  }
+}
+
+// unescape undoes what the sinks webhook and nats do to values of a record. What is no escape stays as it is.
+function unescape(raw: Buffer): string {
+  const value = raw.toString("latin1");
+  const plain = /%(?![0-9A-Fa-f]{2})/.test(value) ? value : value.replace(/%(..)/g, (_, hex) => String.fromCharCode(parseInt(hex, 16)));
+  return text(Buffer.from(plain, "latin1"));
 }

@@ -7,10 +7,13 @@ import { after, beforeEach, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
 import {
+  ClaimError,
   GapError,
   Inbox,
   LateError,
+  MessageError,
   messageFromHeaders,
+  messageFromNats,
   messageFromRequest,
   OriginError,
   PoisonError,
@@ -71,6 +74,35 @@ test("answers as the vectors say", async (t) => {
     await t.test(vector.name, () => check(vector));
   }
 });
+
+test("reads messages of brokers as the vectors say", () => {
+  assert.ok(vectors.messages.length >= 30);
+  for (const vector of vectors.messages) {
+    const bytes = vector.protocol === "kafka";
+    const headers = new Map<string, unknown>(vector.headers.map(([name, value]: [string, string]) => [name, bytes ? Buffer.from(value) : value]));
+    const from = vector.protocol === "nats" ? messageFromNats : messageFromHeaders;
+    const [outcome, got] = read(() => from("", (name) => headers.get(name), Buffer.alloc(0)));
+    assert.equal(outcome, vector.outcome, vector.name);
+    if (got !== undefined) {
+      const { process, origin, sequence, epoch, dedupKey, replay, claimCheck, contentEncoding } = got;
+      const numbers = { sequence: Number(sequence), epoch: Number(epoch) };
+      const message = { process, origin, ...numbers, dedup_key: dedupKey, replay, claim_check: claimCheck, content_encoding: contentEncoding };
+      assert.deepEqual(message, vector.message, vector.name);
+    }
+  }
+});
+
+// read returns what became of a message of a broker, and the message.
+function read(make: () => Message): [string, Message?] {
+  try {
+    return ["record", make()];
+  } catch (error) {
+    if (error instanceof ClaimError) return ["claim"];
+    if (error instanceof MessageError) return ["no record"];
+    if (error instanceof VersionError) return ["another version"];
+    throw error;
+  }
+}
 
 async function check(vector: any): Promise<void> {
   await put(vector.process, vector.before);
@@ -203,6 +235,39 @@ test("an effect that begins another transaction is not applied", async () => {
   };
   await assert.rejects(handle(message(1n, 1n, "a"), new Inbox("c"), begins), /the effect ended the transaction/);
   assert.deepEqual(await effects(), []);
+});
+
+// within applies a message after a savepoint of the caller.
+const within = (one: Message, apply: Effect) => accept(async (client) => {
+  await client.query("SAVEPOINT mine");
+  assert.equal(await new Inbox("c").handle(client, one, apply).catch(async (error) => {
+    await client.query("ROLLBACK");
+    throw error;
+  }), "applied");
+});
+
+test("an effect that rolls back its note is not applied", async () => {
+  const undoes: Effect = async (client, one) => {
+    await client.query("ROLLBACK TO mine");
+    await effect(client, one);
+    await client.query("SET LOCAL ROLE pg_monitor"); // without rights to the tables of the inbox
+  };
+  for (const replay of [false, true]) {
+    await assert.rejects(within(message(1n, 1n, "a", { replay }), undoes), /or rolled back to a savepoint from before it/);
+  }
+  assert.deepEqual(await effects(), []);
+});
+
+test("savepoints that leave the note are no fault", async () => {
+  await within(message(1n, 1n, "a"), async (client, one) => {
+    await client.query("SAVEPOINT own");
+    await effect(client, one);
+    await client.query("ROLLBACK TO own");
+    await effect(client, one);
+    await client.query("RELEASE mine");
+  });
+  assert.deepEqual(await effects(), ["a"]);
+  assert.deepEqual((await noted("p")).dedup_keys, ["a"]);
 });
 
 test("streams have epochs and sequences of their own and one origin", async () => {
@@ -394,6 +459,13 @@ test("names secrets that are none and quotes nothing of them", () => {
 test("a message of a broker has its stream", () => {
   const get = (name: string) => (headers as Record<string, string>)[name] ?? "";
   assert.equal(messageFromHeaders("orders/1", get, Buffer.from("{}")).stream, "orders/1");
+});
+
+test("reads the bytes and the lists of Kafka", () => {
+  const get = (change: object) => (name: string) => ({ ...headers, ...change })[name as keyof typeof headers];
+  const got = messageFromHeaders("", get({ "ordered-process": [Buffer.from("é"), "second"], "ordered-epoch": 3n }), Buffer.alloc(0));
+  assert.deepEqual([got.process, got.epoch], ["é", 3n]);
+  assert.throws(() => messageFromHeaders("", get({ "ordered-process": Buffer.from([0x61, 0xff]) }), Buffer.alloc(0)), /not UTF-8/);
 });
 
 test("refuses another version of the contract", () => {

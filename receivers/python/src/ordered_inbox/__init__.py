@@ -4,13 +4,14 @@ docs/wire.md of ordered-dispatcher is the specification. An Inbox applies messag
 Inbox.wsgi is an application that answers the webhook sink; message_from_request checks a request of any framework.
 """
 
-from .errors import GapError, InboxError, LateError, MessageError, OriginError, PoisonError, RequestError, SignatureError, StaleError, VersionError
+from .errors import ClaimError, GapError, InboxError, LateError, MessageError, OriginError, PoisonError, RequestError, SignatureError, StaleError, VersionError
 from .inbox import Effect, Inbox, Outcome
-from .message import Message, message_from_headers, message_from_request
+from .message import Message, message_from_headers, message_from_nats, message_from_request
 from .signature import UNSIGNED
 
 __all__ = [
     "UNSIGNED",
+    "ClaimError",
     "Effect",
     "GapError",
     "Inbox",
@@ -26,5 +27,6 @@ __all__ = [
     "StaleError",
     "VersionError",
     "message_from_headers",
+    "message_from_nats",
     "message_from_request",
 ]

@@ -34,6 +34,13 @@ class MessageError(InboxError):
     status = "400 Bad Request"
 
 
+class ClaimError(MessageError):
+    """The message is a claim of a worker, and not a record, or the server of NATS wrote it in the place of one.
+
+    The sink nats keeps claims in its stream. Acknowledge it, and go on.
+    """
+
+
 class VersionError(InboxError):
     """The message follows another version of the contract than this package knows. The record is not at fault."""
 

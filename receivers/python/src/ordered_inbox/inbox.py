@@ -38,7 +38,6 @@ class _Notes:
     origin: str
     epoch: int
     sequence: int
-    transaction: int  # in which this was read, and the stream locked
 
 
 class Inbox:
@@ -216,11 +215,15 @@ class Inbox:
             raise StaleError(f"{_of(message)} {text}", before.epoch)
         if not message.replay:  # its number is an old one
             self._require_next(before, message)
-        self._advance(conn, message)  # before the effect, which may take a role without rights to the tables
+        # before the effect, which may take a role without rights to the tables
+        transaction, subtransaction = self._advance(conn, message)
         effect(conn, message)
         # This fails where the effect has caught an error of a statement: a COMMIT would not.
-        if not self._change(conn, statements.OPEN, transaction=before.transaction):
-            raise RuntimeError("the effect ended the transaction: leave COMMIT and ROLLBACK to the inbox")
+        if not self._change(conn, statements.OPEN, transaction=transaction, subtransaction=subtransaction):
+            raise RuntimeError(
+                "the effect ended the transaction, or rolled back to a savepoint from before it: "
+                "use a savepoint of the effect, and leave COMMIT and ROLLBACK to the inbox"
+            )
         return Outcome.APPLIED
 
     def _require_next(self, before: _Notes, message: Message) -> None:
@@ -231,10 +234,15 @@ class Inbox:
             text = f"has number {message.sequence}, and the last one that came is {last}"
             raise GapError(f"{_of(message)} {text}: seek back to before that one, or accept the gap (accept_gap)", last)
 
-    def _advance(self, conn: psycopg.Connection, message: Message) -> None:
-        """Note a larger sequence. A replay is out of turn, so its number says nothing of the records before it."""
+    def _advance(self, conn: psycopg.Connection, message: Message) -> tuple[int, int]:
+        """Note a larger sequence, and return the transaction and the subtransaction.
+
+        A replay is out of turn, so its number says nothing of the records before it.
+        """
         sequence = 0 if message.replay else message.sequence
-        self._change(conn, statements.ADVANCE, process=message.process, stream=_noted(message.stream), sequence=sequence)
+        values = {"receiver": self.receiver, "process": message.process, "stream": _noted(message.stream), "sequence": sequence}
+        with conn.cursor(row_factory=tuple_row) as cursor:
+            return cursor.execute(self._within(statements.ADVANCE), values).fetchone()
 
     def _change(self, conn: psycopg.Connection, text: str, **values: object) -> int:
         """Return how many rows a statement changed or found."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from urllib.parse import unquote_to_bytes
 
 from . import signature
-from .errors import VERSION, MessageError, VersionError
+from .errors import VERSION, ClaimError, MessageError, VersionError
 from .signature import Headers, Unsigned
 
 _NUMBER = re.compile(r"[0-9]{1,19}")
@@ -66,11 +66,13 @@ def message_from_request(
     if not isinstance(keys, Unsigned):
         signature.require_timely(found, time.time() if now is None else now)
         signature.require_signed(found, body, keys)
-    return message_from_headers("", {name: _unescape(value) for name, value in found.items()}, body)
+    return message_from_headers("", {name: _unescape(value.encode("latin-1", "replace")) for name, value in found.items()}, body)
 
 
 def message_from_headers(stream: str, headers: Mapping[str, object], body: bytes = b"") -> Message:
-    """Return the record in headers, properties or attributes, whose names are in lower case.
+    """Return the record in headers, properties or attributes, whose names are in lower case. For NATS, call message_from_nats.
+
+    Values are text, the integers of AMQP, or the bytes of Kafka.
 
     stream is that of the message: with Kafka the topic and the partition, and "" where all records have one order.
     Values may be text, the integers of AMQP, or the bytes of Kafka. Raises MessageError and VersionError.
@@ -79,13 +81,16 @@ def message_from_headers(stream: str, headers: Mapping[str, object], body: bytes
     def get(name: str) -> str:
         return _text(headers.get(name))
 
-    _require_version(get("ordered-version"))
+    process, key, version = get("ordered-process"), get("ordered-dedup-key"), get("ordered-version")
+    if process and not key and not version:  # every record has these two
+        raise _claim()
+    _require_version(version)
     return Message(
-        process=get("ordered-process"),
+        process=process,
         origin=get("ordered-origin"),
         sequence=_number("ordered-sequence", get("ordered-sequence")),
         epoch=_number("ordered-epoch", get("ordered-epoch")),
-        dedup_key=get("ordered-dedup-key"),
+        dedup_key=key,
         replay=get("ordered-replay") == "true",
         stream=stream,
         type=get("ordered-type"),
@@ -96,7 +101,23 @@ def message_from_headers(stream: str, headers: Mapping[str, object], body: bytes
     )
 
 
+def message_from_nats(stream: str, headers: Mapping[str, object] | None, body: bytes = b"") -> Message:
+    """Do what message_from_headers does with a message of NATS, whose values are percent-encoded.
+
+    headers are None if the message has none. Raises ClaimError, too.
+    """
+    texts = {name: _unescape(_text(value).encode("utf-8", "surrogateescape")) for name, value in (headers or {}).items()}
+    if not texts.get("ordered-version") and texts.get("Nats-Marker-Reason"):
+        raise _claim()
+    return message_from_headers(stream, texts, body)
+
+
+def _claim() -> ClaimError:
+    return ClaimError("the request is no record: it is the claim of a worker")
+
+
 def _text(value: object) -> str:
+    """Return a value as text. Bytes that are not UTF-8 become lone surrogates, which a Message refuses where it matters."""
     if value is None:
         return ""
     return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
@@ -118,15 +139,9 @@ def _number(name: str, text: str) -> int:
     return int(text)
 
 
-def _unescape(value: str) -> str:
-    """Undo what the webhook sink does to values of a record. What is no escape stays as it is.
-
-    Bytes that are not UTF-8 become lone surrogates, which a Message refuses where it matters.
-    """
-    raw = value.encode("latin-1", "replace")
-    if not _NO_ESCAPE.search(raw):
-        raw = unquote_to_bytes(raw)
-    return raw.decode("utf-8", "surrogateescape")
+def _unescape(raw: bytes) -> str:
+    """Undo what the sinks webhook and nats do to values of a record. What is no escape stays as it is."""
+    return _text(raw if _NO_ESCAPE.search(raw) else unquote_to_bytes(raw))
 
 
 def _is_utf8(text: str) -> bool:

@@ -33,8 +33,11 @@ public final class Inbox {
         DUPLICATE
     }
 
-    /** What is known of a process in a stream, and the transaction in which this was read and the stream locked. */
-    private record Notes(String origin, long epoch, long sequence, long transaction) {}
+    /** What is known of a process in a stream. */
+    private record Notes(String origin, long epoch, long sequence) {}
+
+    /** Where a message was noted. */
+    private record Part(long transaction, long subtransaction) {}
 
     private static final int MAX_NOTED = 500; // bytes of a text in an index
 
@@ -279,7 +282,7 @@ public final class Inbox {
         try (PreparedStatement lock = prepare(connection, Statements.LOCK, receiver, message.process(), noted(stream), message.origin(), epoch, last);
                 ResultSet row = lock.executeQuery()) {
             row.next();
-            Notes notes = new Notes(row.getString("origin"), row.getLong("epoch"), row.getLong("sequence"), row.getLong("transaction"));
+            Notes notes = new Notes(row.getString("origin"), row.getLong("epoch"), row.getLong("sequence"));
             if (!notes.origin.equals(message.origin())) {
                 throw new InboxException.Origin(message, notes.origin);
             }
@@ -301,15 +304,21 @@ public final class Inbox {
         if (!message.replay()) { // its number is an old one
             requireNext(before.sequence, message);
         }
-        advance(connection, message); // before the effect, which may take a role without rights to the tables
+        Part written = advance(connection, message); // before the effect, which may take a role without rights to the tables
         effect.apply(connection, message);
-        // This fails where the effect has caught an error of a statement.
-        try (PreparedStatement statement = prepare(connection, Statements.OPEN, before.transaction); ResultSet open = statement.executeQuery()) {
+        requireOpen(connection, written);
+        return Outcome.APPLIED;
+    }
+
+    /** Fails also where the effect has caught an error of a statement. */
+    private void requireOpen(Connection connection, Part written) throws SQLException {
+        try (PreparedStatement statement = prepare(connection, Statements.OPEN, written.transaction, written.subtransaction);
+                ResultSet open = statement.executeQuery()) {
             if (!open.next()) {
-                throw new IllegalStateException("the effect ended the transaction: leave COMMIT and ROLLBACK to the inbox");
+                throw new IllegalStateException("the effect ended the transaction, or rolled back to a savepoint from before it: "
+                        + "use a savepoint of the effect, and leave COMMIT and ROLLBACK to the inbox");
             }
         }
-        return Outcome.APPLIED;
     }
 
     private void requireNext(long last, Message message) throws InboxException {
@@ -321,10 +330,17 @@ public final class Inbox {
         }
     }
 
-    /** Notes a larger sequence. A replay is out of turn, so its number says nothing of the records before it. */
-    private void advance(Connection connection, Message message) throws SQLException {
+    /**
+     * Notes a larger sequence, and returns where it did. A replay is out of turn, so its number says nothing of the records
+     * before it.
+     */
+    private Part advance(Connection connection, Message message) throws SQLException {
         long sequence = message.replay() ? 0 : message.sequence();
-        change(connection, Statements.ADVANCE, sequence, receiver, message.process(), noted(message.stream()));
+        try (PreparedStatement advance = prepare(connection, Statements.ADVANCE_RETURNING, sequence, receiver, message.process(), noted(message.stream()));
+                ResultSet row = advance.executeQuery()) {
+            row.next();
+            return new Part(row.getLong("transaction"), row.getLong("subtransaction"));
+        }
     }
 
     /** Returns a dedup key or a stream as the tables have it: itself, or its SHA-256 if it is long. */

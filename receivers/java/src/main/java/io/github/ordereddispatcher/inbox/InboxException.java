@@ -34,7 +34,7 @@ public abstract sealed class InboxException extends Exception {
     }
 
     /** A header is missing, wrong, or there twice. */
-    public static final class NoMessage extends InboxException {
+    public static sealed class NoMessage extends InboxException {
         private static final long serialVersionUID = 1;
 
         public NoMessage(String why) {
@@ -44,6 +44,18 @@ public abstract sealed class InboxException extends Exception {
         @Override
         public int status() {
             return 400;
+        }
+    }
+
+    /**
+     * The message is a claim of a worker, and not a record, or the server of NATS wrote it in the place of one: the sink nats
+     * keeps claims in its stream. Acknowledge it, and go on.
+     */
+    public static final class Claim extends NoMessage {
+        private static final long serialVersionUID = 1;
+
+        Claim() {
+            super("it is the claim of a worker");
         }
     }
 

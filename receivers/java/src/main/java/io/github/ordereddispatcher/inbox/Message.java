@@ -8,6 +8,7 @@ import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 import java.util.SortedMap;
+import java.util.function.Function;
 import java.util.function.UnaryOperator;
 
 /**
@@ -45,31 +46,57 @@ public record Message(String process, String origin, long sequence, long epoch, 
         SortedMap<String, String> found = Signature.single(headers);
         Signature.requireTimely(found, now);
         Signature.requireSigned(found, body, keys);
-        return fromHeaders(name -> unescape(found.getOrDefault(name, "")), "", body);
+        return fromHeaders(name -> unescape(raw(found, name)), "", body);
     }
 
     /** Does the same, but checks no signature. Then anybody who reaches the receiver can send records. */
     public static Message fromUnsignedRequest(Map<String, List<String>> headers, byte[] body) throws InboxException {
         SortedMap<String, String> found = Signature.single(headers);
-        return fromHeaders(name -> unescape(found.getOrDefault(name, "")), "", body);
+        return fromHeaders(name -> unescape(raw(found, name)), "", body);
+    }
+
+    /** Returns what came: servers read the bytes of a header as ISO 8859-1. */
+    private static byte[] raw(SortedMap<String, String> headers, String name) {
+        return headers.getOrDefault(name, "").getBytes(StandardCharsets.ISO_8859_1);
     }
 
     /**
-     * Reads headers, properties or attributes.
+     * Reads headers, properties or attributes. For NATS, call fromNats.
      *
-     * @param header returns the text of one; null or "" if it is absent
+     * @param header returns the value of one: a text, a number of AMQP, or the bytes of Kafka; null or "" if it is absent
      * @throws InboxException.NoMessage
      * @throws InboxException.OtherVersion
      */
-    public static Message fromHeaders(UnaryOperator<String> header, String stream, byte[] body) throws InboxException {
+    public static Message fromHeaders(Function<String, ?> header, String stream, byte[] body) throws InboxException {
         UnaryOperator<String> get = name -> text(header.apply(name));
-        requireVersion(get.apply("ordered-version"));
-        Message message = new Message(get.apply("ordered-process"), get.apply("ordered-origin"), number(get, "ordered-sequence"),
-                number(get, "ordered-epoch"), get.apply("ordered-dedup-key"), get.apply("ordered-replay").equals("true"), stream,
+        String process = get.apply("ordered-process");
+        String dedupKey = get.apply("ordered-dedup-key");
+        String version = get.apply("ordered-version");
+        if (!process.isEmpty() && dedupKey.isEmpty() && version.isEmpty()) { // every record has these two
+            throw new InboxException.Claim();
+        }
+        requireVersion(version);
+        Message message = new Message(process, get.apply("ordered-origin"), number(get, "ordered-sequence"),
+                number(get, "ordered-epoch"), dedupKey, get.apply("ordered-replay").equals("true"), stream,
                 get.apply("ordered-type"), get.apply("ordered-key"), get.apply("ordered-claim-check").equals("true"),
                 get.apply("ordered-content-encoding"), body);
         message.validate();
         return message;
+    }
+
+    /**
+     * Does what fromHeaders does with a message of NATS, whose values are percent-encoded.
+     *
+     * @param header getFirst of its Headers
+     * @throws InboxException.Claim
+     * @throws InboxException.NoMessage
+     * @throws InboxException.OtherVersion
+     */
+    public static Message fromNats(Function<String, ?> header, String stream, byte[] body) throws InboxException {
+        if (text(header.apply("ordered-version")).isEmpty() && !text(header.apply("Nats-Marker-Reason")).isEmpty()) {
+            throw new InboxException.Claim();
+        }
+        return fromHeaders(name -> unescape(text(header.apply(name)).getBytes(StandardCharsets.UTF_8)), stream, body);
     }
 
     /** @throws InboxException.NoMessage if an inbox cannot note the message */
@@ -111,28 +138,24 @@ public record Message(String process, String origin, long sequence, long epoch, 
         throw new InboxException.NoMessage(name + " is \"" + value + "\", which is no number of 64 bits");
     }
 
-    private static String text(String value) {
-        return value == null ? "" : value;
-    }
-
-    /**
-     * Undoes what the webhook sink does to values of a record. What is no escape stays as it is. Bytes that are not
-     * UTF-8 become lone surrogates, which validate refuses where it matters.
-     */
-    private static String unescape(String value) {
-        byte[] plain = plain(value.getBytes(StandardCharsets.ISO_8859_1)); // what came: servers read the bytes as that
+    /** Returns a value as text. Bytes that are not UTF-8 become lone surrogates, which validate refuses where it matters. */
+    private static String text(Object value) {
+        if (!(value instanceof byte[] bytes)) {
+            return value == null ? "" : value.toString();
+        }
         try {
-            return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(plain)).toString();
+            return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString();
         } catch (CharacterCodingException e) {
             StringBuilder text = new StringBuilder();
-            for (byte b : plain) {
+            for (byte b : bytes) {
                 text.append((char) (b < 0 ? 0xDC00 + (b & 0xFF) : b));
             }
             return text.toString();
         }
     }
 
-    private static byte[] plain(byte[] escaped) {
+    /** Undoes what the sinks webhook and nats do to values of a record. What is no escape stays as it is. */
+    private static byte[] unescape(byte[] escaped) {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         for (int i = 0; i < escaped.length; i++) {
             if (escaped[i] != '%') {

@@ -10,7 +10,7 @@ final class Statements {
 
     // Locks the row of a stream, or makes it. A call that waited for the lock sees the newest version. It notes a larger
     // epoch, unless the origin is another one. Such an epoch begins with this message, so the record before it is the
-    // last one. It returns the number of the transaction, too: an effect may end it, and begin another one.
+    // last one.
     static final String LOCK = """
             /* inbox.lock */
             INSERT INTO {schema}.inbox_process AS p (receiver, process, stream, origin, epoch, sequence)
@@ -18,7 +18,7 @@ final class Statements {
             ON CONFLICT (receiver, process, stream) DO UPDATE SET
                 epoch = CASE WHEN p.origin = excluded.origin THEN greatest(p.epoch, excluded.epoch) ELSE p.epoch END,
                 sequence = CASE WHEN p.origin = excluded.origin AND excluded.epoch > p.epoch THEN least(p.sequence, ?) ELSE p.sequence END
-            RETURNING origin, epoch, sequence, pg_catalog.txid_current() AS transaction""";
+            RETURNING origin, epoch, sequence""";
 
     static final String NOTE = """
             /* inbox.note */
@@ -32,11 +32,19 @@ final class Statements {
             SET sequence = greatest(sequence, ?)
             WHERE receiver = ? AND process = ? AND stream = ?""";
 
-    // Fails in a transaction that PostgreSQL would roll back, and finds nothing in another one than that of the notes.
+    // Returns the transaction, and its subtransaction that the last savepoint began: xmin is the lower 32 bits of its number,
+    // which is a little larger than that of the transaction. It has noted the dedup key, too.
+    static final String ADVANCE_RETURNING = ADVANCE + """
+
+            RETURNING pg_catalog.txid_current() AS transaction,
+                pg_catalog.txid_current() + ((xmin::text::bigint - pg_catalog.txid_current()) & 4294967295) AS subtransaction""";
+
+    // Fails in a transaction that PostgreSQL would roll back. Finds nothing once the transaction of the notes has ended, or
+    // their subtransaction was rolled back. It reads no table: the effect may have taken a role without rights to ours.
     static final String OPEN = """
             /* inbox.open */
             SELECT 1
-            WHERE pg_catalog.txid_current_if_assigned() = ?""";
+            WHERE pg_catalog.txid_current_if_assigned() = ? AND pg_catalog.txid_status(?) = 'in progress'""";
 
     // Locks the process's own row, so that no stream begins meanwhile.
     static final String ADOPT = """

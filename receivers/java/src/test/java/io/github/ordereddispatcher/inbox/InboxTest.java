@@ -11,8 +11,10 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
 import java.sql.Connection;
 import java.sql.SQLException;
+import java.sql.Savepoint;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
@@ -126,6 +128,43 @@ class InboxTest {
         };
         assertThrows(IllegalStateException.class, () -> handle(box, message(1, 1, "a"), begins));
         assertEquals(List.of(), Fixture.effects());
+    }
+
+    @Test
+    void anEffectThatRollsBackItsNoteIsNotApplied() throws Exception {
+        for (boolean replay : new boolean[] {false, true}) {
+            try (Connection connection = Fixture.DATABASE.getConnection()) {
+                connection.setAutoCommit(false);
+                Savepoint mine = connection.setSavepoint();
+                Inbox.Effect undoes = (on, message) -> {
+                    on.rollback(mine);
+                    Fixture.effect(on, message);
+                    execute(on, "SET LOCAL ROLE pg_monitor"); // without rights to the tables of the inbox
+                };
+                Message one = new Message("p", "o", 1, 1, "a", replay, "", "", "", false, "", new byte[0]);
+                var e = assertThrows(IllegalStateException.class, () -> box.handle(connection, one, undoes));
+                assertTrue(e.getMessage().contains("or rolled back to a savepoint from before it"), e.getMessage());
+            }
+        }
+        assertEquals(List.of(), Fixture.effects());
+    }
+
+    @Test
+    void savepointsThatLeaveTheNoteAreNoFault() throws Exception {
+        try (Connection connection = Fixture.DATABASE.getConnection()) {
+            connection.setAutoCommit(false);
+            Savepoint mine = connection.setSavepoint();
+            assertEquals(Inbox.Outcome.APPLIED, box.handle(connection, message(1, 1, "a"), (on, message) -> {
+                Savepoint own = on.setSavepoint();
+                Fixture.effect(on, message);
+                on.rollback(own);
+                Fixture.effect(on, message);
+                on.releaseSavepoint(mine);
+            }));
+            connection.commit();
+        }
+        assertEquals(List.of("a"), Fixture.effects());
+        assertEquals(List.of("a"), Fixture.noted("p").dedup_keys());
     }
 
     private static void execute(Connection connection, String sql) throws SQLException {
@@ -432,6 +471,15 @@ class InboxTest {
         var e = assertThrows(InboxException.OtherVersion.class, () -> Message.fromHeaders(headers::get, "", new byte[0]));
         assertTrue(e.getMessage().contains("version \"2\" of the contract"), e.getMessage());
         headers.remove("ordered-version");
+        assertThrows(InboxException.NoMessage.class, () -> Message.fromHeaders(headers::get, "", new byte[0]));
+    }
+
+    @Test
+    void readsTheBytesOfKafka() throws Exception {
+        Map<String, Object> headers = new HashMap<>(HEADERS);
+        headers.put("ordered-process", "é".getBytes(StandardCharsets.UTF_8));
+        assertEquals("é", Message.fromHeaders(headers::get, "", new byte[0]).process());
+        headers.put("ordered-process", new byte[] {'a', (byte) 0xFF});
         assertThrows(InboxException.NoMessage.class, () -> Message.fromHeaders(headers::get, "", new byte[0]));
     }
 
