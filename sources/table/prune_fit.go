@@ -24,8 +24,10 @@ func (p *Pruning) Droppable(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// archivableSQL finds a table, whether its rows are rows of the table %[1]d, or of one above it, and the columns that it
-// lacks. It needs no right to either.
+// archivableSQL finds a table, whether its rows are rows of the table %[1]d, or of one above it, the columns that it
+// lacks, and those that may change a value: an INSERT rounds without an error, or leaves out blanks. A column without a
+// typmod changes none. The fix for one keeps the type of the archive, since a narrower one would round what is there.
+// It finds as well whether a crash empties the archive, or a partition of it, and not the table. It needs no right to either.
 const archivableSQL = `/* source.archivable */
 WITH RECURSIVE above (oid) AS (
 	SELECT %[1]d::oid
@@ -35,6 +37,10 @@ WITH RECURSIVE above (oid) AS (
 	SELECT oid FROM above
 	UNION
 	SELECT i.inhrelid FROM pg_inherits i JOIN tree ON i.inhparent = tree.oid
+), archive (oid) AS (
+	SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2
+	UNION
+	SELECT i.inhrelid FROM pg_inherits i JOIN archive ON i.inhparent = archive.oid
 )
 SELECT
 	c.oid IN (SELECT oid FROM tree),
@@ -43,9 +49,29 @@ SELECT
 		FROM pg_attribute a
 		WHERE a.attrelid = %[1]d AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
 			AND NOT EXISTS (SELECT FROM pg_attribute b WHERE b.attrelid = c.oid AND b.attname = a.attname AND b.attnum > 0 AND b.attgenerated = '')
+	),
+	differ.columns,
+	differ.fix,
+	(
+		SELECT format('%%I.%%I', m.nspname, a.relname)
+		FROM archive
+		JOIN pg_class a USING (oid)
+		JOIN pg_namespace m ON m.oid = a.relnamespace
+		WHERE a.relpersistence <> 'p' AND EXISTS (SELECT FROM pg_class s WHERE s.oid = %[1]d AND s.relpersistence = 'p')
+		ORDER BY 1
+		LIMIT 1
 	)
 FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace
+CROSS JOIN LATERAL (
+	SELECT
+		string_agg(format('%%I is %%s, and %%s in the archive', a.attname, format_type(a.atttypid, a.atttypmod), format_type(b.atttypid, b.atttypmod)), '; ' ORDER BY a.attnum),
+		string_agg(format('ALTER COLUMN %%I TYPE %%s', a.attname, format_type(a.atttypid, CASE a.atttypid WHEN b.atttypid THEN -1 ELSE a.atttypmod END)), ', ' ORDER BY a.attnum)
+	FROM pg_attribute a
+	JOIN pg_attribute b ON b.attname = a.attname AND b.attrelid = c.oid AND b.attnum > 0 AND b.attgenerated = ''
+	WHERE a.attrelid = %[1]d AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+		AND (b.atttypid <> a.atttypid OR b.atttypmod NOT IN (a.atttypmod, -1))
+) differ (columns, fix)
 WHERE n.nspname = $1 AND c.relname = $2
 LIMIT 1`
 
@@ -72,6 +98,12 @@ func (p *Pruning) Archivable(ctx context.Context, tx pgx.Tx, into string) error 
 			"name another one, made by " + fmt.Sprintf(create, qualify(parts[0], p.layout.table+"_archive"))}
 	case found.Rows[0][1] != nil:
 		return &Misfit{fmt.Sprintf("archive %s lacks columns of %s", archive, p.Table()), fmt.Sprintf("ALTER TABLE %s %s", archive, found.Rows[0][1])}
+	case found.Rows[0][2] != nil:
+		return &Misfit{fmt.Sprintf("archive %s may change values of %s: %s", archive, p.Table(), found.Rows[0][2]),
+			fmt.Sprintf("ALTER TABLE %s %s; that converts the rows of the archive, so name another one if they would change", archive, found.Rows[0][3])}
+	case found.Rows[0][4] != nil:
+		return &Misfit{fmt.Sprintf("%s is an unlogged or temporary table, and %s is not: a crash would empty the archive", found.Rows[0][4], p.Table()),
+			fmt.Sprintf("ALTER TABLE %s SET LOGGED", found.Rows[0][4])}
 	}
 	return nil
 }
