@@ -25,7 +25,7 @@ var (
 	ErrUnknown = errors.New("nothing was removed, because it is not known what a cursor needs")
 )
 
-// Config describes a pass. All fields except Shelf and Others are required.
+// Config describes a pass. All fields except Shelf, Others and EraseCalls are required.
 type Config struct {
 	Rule Rule
 	// Shelf is where ModeFiles writes. Default: the directory Rule.Directory. A URL there has no default.
@@ -38,6 +38,8 @@ type Config struct {
 	Readers []Reader
 	// Others are cursors that read other tables.
 	Others []string
+	// EraseCalls deletes what the shadows among Readers have recorded of records, for Erase. nil: there are none.
+	EraseCalls func(context.Context, pgx.Tx, []table.Keyed) (int64, error)
 }
 
 // Reader is a process that reads the table.
@@ -50,6 +52,8 @@ type Reader struct {
 	Listed bool
 	// Absent: it is known that no worker runs it.
 	Absent bool
+	// Unseen: it is not known whether a worker runs it. Then Absent is false.
+	Unseen bool
 	// Problem is why its position does not show what it has delivered; "" if it does.
 	Problem string
 }
@@ -330,7 +334,10 @@ func (r Reader) fix(state cursor.State) string {
 		return "it is not in this file" + forget
 	}
 	forget += ", and remove it from the file"
-	if !r.Absent { // a worker runs it
+	switch {
+	case r.Unseen:
+		forget = "; it is not known whether a worker runs it, as through a connection pooler" + forget
+	case !r.Absent: // a worker runs it
 		forget = ""
 	}
 	switch {
@@ -342,6 +349,8 @@ func (r Reader) fix(state cursor.State) string {
 		return "run it, or remove it from the file"
 	case r.Absent:
 		return "start `ordered-dispatcher run`" + forget
+	case r.Unseen:
+		return "it has yet to come so far" + forget
 	default:
 		return "it delivers in order, and has yet to come so far"
 	}

@@ -435,7 +435,7 @@ func TestErase_DeletesOrBlanksDeliveredRowsOfAKeyAndNotesIt(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "erase", events[0].Action)
 	require.Equal(t, "request 7", events[0].Reason)
-	require.JSONEq(t, `{"table": "public.bookings", "by": "customer", "blanked": ["note", "extra"], "rows": 2, "archived": 2, "dead_letters": 1}`, string(events[0].Detail))
+	require.JSONEq(t, `{"table": "public.bookings", "by": "customer", "blanked": ["note", "extra"], "rows": 2, "archived": 2, "dead_letters": 1, "calls": 0}`, string(events[0].Detail))
 
 	done, err := daemon.Erase(t.Context(), config, "public.bookings", table.Erase{By: "customer", Key: "bob"}, d)
 	require.NoError(t, err)
