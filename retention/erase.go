@@ -65,9 +65,7 @@ func Erase(ctx context.Context, c Config, e table.Erase, d cursor.Decision) (don
 		if done.empty() {
 			return none, nil
 		}
-		for _, r := range c.Readers {
-			done.Processes = append(done.Processes, r.Process)
-		}
+		done.Processes = c.processes()
 		if err := c.Operator.NoteErased(ctx, tx, done.Processes, d, map[string]any{
 			"table": p.pruning.Table(), "by": e.By, "blanked": e.Blank, "rows": done.Rows, "archived": done.Archived, "dead_letters": done.Letters, "calls": done.Calls,
 		}); err != nil {
@@ -82,6 +80,14 @@ func Erase(ctx context.Context, c Config, e table.Erase, d cursor.Decision) (don
 		err = nil
 	}
 	return done, err
+}
+
+// processes are the names of the readers.
+func (c Config) processes() (all []string) {
+	for _, r := range c.Readers {
+		all = append(all, r.Process)
+	}
+	return all
 }
 
 // letters are the dead letters of the rows to erase. Of a process whose columns.key has the key, those whose row is gone

@@ -27,7 +27,8 @@ func (p *Pruning) Droppable(ctx context.Context, tx pgx.Tx) error {
 // archivableSQL finds a table, whether its rows are rows of the table %[1]d, or of one above it, the columns that it
 // lacks, and those that may change a value: an INSERT rounds without an error, or leaves out blanks. A column without a
 // typmod changes none. The fix for one keeps the type of the archive, since a narrower one would round what is there.
-// It finds as well whether a crash empties the archive, or a partition of it, and not the table. It needs no right to either.
+// It finds as well which table of the archive a crash empties, unless it empties the source's one, too. A table with
+// partitions has no rows itself. It needs no right to any.
 const archivableSQL = `/* source.archivable */
 WITH RECURSIVE above (oid) AS (
 	SELECT %[1]d::oid
@@ -57,7 +58,7 @@ SELECT
 		FROM archive
 		JOIN pg_class a USING (oid)
 		JOIN pg_namespace m ON m.oid = a.relnamespace
-		WHERE a.relpersistence <> 'p' AND EXISTS (SELECT FROM pg_class s WHERE s.oid = %[1]d AND s.relpersistence = 'p')
+		WHERE a.relpersistence <> 'p' AND a.relkind <> 'p' AND EXISTS (SELECT FROM pg_class s WHERE s.oid = %[1]d AND s.relpersistence = 'p')
 		ORDER BY 1
 		LIMIT 1
 	)
