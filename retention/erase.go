@@ -16,16 +16,22 @@ type Erasure struct {
 	table.Erased
 	// Letters are dead letters that were emptied.
 	Letters int64
-	// Processes have an event of it in their history.
+	// Calls that a shadow recorded were deleted.
+	Calls int64
+	// Processes have an event of it in their history; none if nothing has the key.
 	Processes []string
 }
+
+// empty reports that nothing has the key.
+func (e Erasure) empty() bool { return e.Rows+e.Archived+e.Letters+e.Calls == 0 }
 
 // errRehearsed ends the transaction of a dry run.
 var errRehearsed = errors.New("rehearsed")
 
 // Erase erases a person's data from rows that every reader has delivered: it deletes the rows of a key or blanks
-// columns of them, empties resolved dead letters of the key, and writes an event into the history of each reader, in
-// one transaction of at most 20 s. The event does not have the key. Of the rule in c, only Archive counts. If a row or
+// columns of them, empties resolved dead letters of the key, deletes the calls that shadows recorded of the rows, and
+// writes an event into the history of each reader, in one transaction of at most 20 s. The event does not have the key.
+// There is none if nothing has the key. Of the rule in c, only Archive counts. If a row or
 // a dead letter of the key is undelivered, nothing is erased (table.ErrUndelivered, operator.ErrOpenLetter). Archive
 // files are not changed. A dry run erases and rolls back. d needs a reason.
 func Erase(ctx context.Context, c Config, e table.Erase, d cursor.Decision) (done Erasure, err error) {
@@ -39,23 +45,29 @@ func Erase(ctx context.Context, c Config, e table.Erase, d cursor.Decision) (don
 	if p.pruning, err = c.Source.Pruning(ctx, c.Rule.Keep, p.needs()); err != nil {
 		return done, err
 	}
-	for _, r := range c.Readers {
-		done.Processes = append(done.Processes, r.Process)
-	}
 	e.Archive = c.Rule.Archive
 	err = p.inTx(ctx, func(ctx context.Context, tx pgx.Tx) (none operator.Removal, err error) {
-		letters, err := p.letters(ctx, tx, e)
+		keyed, err := p.pruning.Keyed(ctx, tx, e)
 		if err != nil {
 			return none, err
 		}
 		if done.Erased, err = p.pruning.Erase(ctx, tx, e); err != nil {
 			return none, err
 		}
-		if done.Letters, err = c.Operator.EraseLetters(ctx, tx, letters); err != nil {
+		if done.Letters, err = c.Operator.EraseLetters(ctx, tx, letters(keyed, e.Key)); err != nil {
 			return none, err
 		}
+		if c.EraseCalls != nil {
+			if done.Calls, err = c.EraseCalls(ctx, tx, keyed); err != nil {
+				return none, err
+			}
+		}
+		if done.empty() {
+			return none, nil
+		}
+		done.Processes = c.processes()
 		if err := c.Operator.NoteErased(ctx, tx, done.Processes, d, map[string]any{
-			"table": p.pruning.Table(), "by": e.By, "blanked": e.Blank, "rows": done.Rows, "archived": done.Archived, "dead_letters": done.Letters,
+			"table": p.pruning.Table(), "by": e.By, "blanked": e.Blank, "rows": done.Rows, "archived": done.Archived, "dead_letters": done.Letters, "calls": done.Calls,
 		}); err != nil {
 			return none, err
 		}
@@ -70,16 +82,23 @@ func Erase(ctx context.Context, c Config, e table.Erase, d cursor.Decision) (don
 	return done, err
 }
 
+// processes are the names of the readers.
+func (c Config) processes() (all []string) {
+	for _, r := range c.Readers {
+		all = append(all, r.Process)
+	}
+	return all
+}
+
 // letters are the dead letters of the rows to erase. Of a process whose columns.key has the key, those whose row is gone
 // count as well.
-func (p *pass) letters(ctx context.Context, tx pgx.Tx, e table.Erase) (all []operator.LettersOf, err error) {
-	keyed, err := p.pruning.Keyed(ctx, tx, e)
+func letters(keyed []table.Keyed, key string) (all []operator.LettersOf) {
 	for _, k := range keyed {
 		of := operator.LettersOf{Process: k.Process, Table: k.Table, Records: k.IDs}
 		if k.ByKey {
-			of.Key = e.Key
+			of.Key = key
 		}
 		all = append(all, of)
 	}
-	return all, err
+	return all
 }

@@ -25,7 +25,7 @@ var (
 	ErrUnknown = errors.New("nothing was removed, because it is not known what a cursor needs")
 )
 
-// Config describes a pass. All fields except Shelf and Others are required.
+// Config describes a pass. All fields except Shelf, Others and EraseCalls are required.
 type Config struct {
 	Rule Rule
 	// Shelf is where ModeFiles writes. Default: the directory Rule.Directory. A URL there has no default.
@@ -38,6 +38,8 @@ type Config struct {
 	Readers []Reader
 	// Others are cursors that read other tables.
 	Others []string
+	// EraseCalls deletes what the shadows among Readers have recorded of records, for Erase. nil: there are none.
+	EraseCalls func(context.Context, pgx.Tx, []table.Keyed) (int64, error)
 }
 
 // Reader is a process that reads the table.
@@ -50,6 +52,8 @@ type Reader struct {
 	Listed bool
 	// Absent: it is known that no worker runs it.
 	Absent bool
+	// Unseen: it is not known whether a worker runs it. Then Absent is false.
+	Unseen bool
 	// Problem is why its position does not show what it has delivered; "" if it does.
 	Problem string
 }
@@ -63,7 +67,8 @@ type Report struct {
 	Batches int
 	// Partitions were dropped. Their rows are not counted in Rows.
 	Partitions []string
-	// Waiting are partitions that cannot go yet although no process needs them, and why.
+	// Waiting are partitions that cannot go yet although no process needs them, and why. In the other modes it is the row
+	// that ended the pass, if its created_at is none that becomes old, or is in the future.
 	Waiting []string
 	// Through is the position of the last row that was removed; "" if none was.
 	Through cursor.Position
@@ -136,7 +141,6 @@ type pass struct {
 	pruning *table.Pruning
 	shelf   Shelf // of ModeFiles
 	states  map[string]cursor.State
-	through []operator.Pruned // before the pass
 	report  Report
 }
 
@@ -179,17 +183,24 @@ func (p *pass) run(ctx context.Context) error {
 }
 
 // begin returns the position after which the pass begins. Rows that are marked stay in the table, so the pass begins
-// after them.
+// after the last of them. How far rows are marked is noted, and says only where to look: after TRUNCATE … RESTART
+// IDENTITY, other rows are there. TestPrune_MarksRowsAfterATruncateThatBeginsAgain
 func (p *pass) begin(ctx context.Context) (after cursor.Position, err error) {
-	if p.through, err = p.Operator.Pruned(ctx, p.pruning.Table()); err != nil || p.Rule.Mode != ModeMark {
+	if p.Rule.Mode != ModeMark {
+		return "", nil
+	}
+	through, err := p.Operator.Pruned(ctx, p.pruning.Table())
+	i := slices.IndexFunc(through, func(pruned operator.Pruned) bool {
+		return table.SameOrder(p.pruning.Example(), pruned.Through) && pruned.Mode == string(ModeMark)
+	})
+	if err != nil || i < 0 {
 		return "", err
 	}
-	for _, pruned := range p.through {
-		if table.SameOrder(p.pruning.Example(), pruned.Through) && pruned.Mode == string(ModeMark) {
-			after = pruned.Through
-		}
-	}
-	return after, nil
+	err = p.inTx(ctx, func(ctx context.Context, tx pgx.Tx) (none operator.Removal, err error) {
+		after, err = p.pruning.Marked(ctx, tx, p.Rule.Column, through[i].Through)
+		return none, err
+	})
+	return after, err
 }
 
 // rest gives the deliveries that waited for a transaction as much time as it took.
@@ -226,8 +237,17 @@ func (p *pass) batch(ctx context.Context, after cursor.Position) (s table.Stretc
 		p.report.Batches++
 		p.report.Through = removed.Through[0]
 	}
-	p.report.Holds = p.holds(s.Stop)
+	p.ends(s.Stop)
 	return s, nil
+}
+
+// ends reports what holds back the row that ended the pass, unless it is merely young.
+func (p *pass) ends(stop *table.Stop) {
+	p.report.Holds = p.holds(stop)
+	if stop != nil && stop.Stamp != "" {
+		p.report.Waiting = []string{fmt.Sprintf("row %s has the created_at %s, so it is not old enough, and no row after it goes: correct that time, or delete the row",
+			visible.Short(stop.Record.ID), stop.Stamp)}
+	}
 }
 
 // noted is what the transaction notes of rows that it removed.
@@ -314,7 +334,10 @@ func (r Reader) fix(state cursor.State) string {
 		return "it is not in this file" + forget
 	}
 	forget += ", and remove it from the file"
-	if !r.Absent { // a worker runs it
+	switch {
+	case r.Unseen:
+		forget = "; it is not known whether a worker runs it, as through a connection pooler" + forget
+	case !r.Absent: // a worker runs it
 		forget = ""
 	}
 	switch {
@@ -326,6 +349,8 @@ func (r Reader) fix(state cursor.State) string {
 		return "run it, or remove it from the file"
 	case r.Absent:
 		return "start `ordered-dispatcher run`" + forget
+	case r.Unseen:
+		return "it has yet to come so far" + forget
 	default:
 		return "it delivers in order, and has yet to come so far"
 	}
@@ -396,7 +421,8 @@ func Preview(ctx context.Context, c Config) (Report, error) {
 		if err != nil {
 			return operator.Removal{}, err
 		}
-		p.report.Rows, p.report.Through, p.report.Holds = int64(s.Rows), s.Last, p.holds(s.Stop)
+		p.report.Rows, p.report.Through = int64(s.Rows), s.Last
+		p.ends(s.Stop)
 		p.report.Batches = (s.Rows + p.Rule.Batch - 1) / p.Rule.Batch
 		return operator.Removal{}, nil
 	})

@@ -52,9 +52,17 @@ const shelfTimeout = 8 * time.Second
 // Directory is a Shelf in the file system.
 type Directory string
 
-// Put writes a file under another name, has it on the disk, and then gives it its name.
-func (d Directory) Put(_ context.Context, name string, content []byte) error {
-	temporary, err := os.CreateTemp(string(d), ".writing-*")
+const (
+	writing   = ".writing-"    // begins the name of a file until it is whole
+	abandoned = 24 * time.Hour // a pass that writes has some seconds, so one that was killed has left an older file
+)
+
+// Put writes a file under another name, has it on the disk, and then gives it its name. It removes files that passes which
+// were killed have left, of all tables: they share the directory. Should one be alive after all, it fails, and a later pass
+// writes the file again.
+func (d Directory) Put(ctx context.Context, name string, content []byte) error {
+	d.sweep(ctx)
+	temporary, err := os.CreateTemp(string(d), writing+"*")
 	if err != nil {
 		return err
 	}
@@ -67,6 +75,16 @@ func (d Directory) Put(_ context.Context, name string, content []byte) error {
 		return err
 	}
 	return d.sync()
+}
+
+// sweep removes files that were not finished. One that another user owns may stay: it takes nothing but room.
+func (d Directory) sweep(ctx context.Context) {
+	names, _ := d.List(ctx, writing)
+	for _, name := range names {
+		if is, err := os.Lstat(filepath.Join(string(d), name)); err == nil && time.Since(is.ModTime()) > abandoned {
+			_ = d.Remove(ctx, name)
+		}
+	}
 }
 
 // sync has the names of the directory on the disk.

@@ -33,7 +33,7 @@ const (
 	// DutyPrune is Prune: to read the cursors, and to note how far rows are gone. The rights to the source's table
 	// come in addition.
 	DutyPrune Duty = "prune"
-	// DutyErase is Erase, in addition to DutyPrune.
+	// DutyErase is EraseLetters and NoteErased, in addition to DutyDeliver.
 	DutyErase Duty = "erase"
 )
 

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -122,12 +124,14 @@ type Keyed struct {
 	// Table and IDs are the Table and the ID of the records of which the table, or its archive, has a row.
 	Table string
 	IDs   []string
+	// Positions are those of the records, in the order of the process. A row whose time is infinite has none.
+	Positions []cursor.Position
 	// ByKey: the Key of a record of this process is what the column of the key has.
 	ByKey bool
 }
 
 const keyedSQL = `/* source.keyed */
-SELECT DISTINCT t.%s::text
+SELECT %s
 FROM %s AS t
 WHERE t.%s::text = $1`
 
@@ -146,12 +150,15 @@ func (p *Pruning) Keyed(ctx context.Context, tx pgx.Tx, e Erase) (all []Keyed, e
 		key, _ := ColumnName(c.Key)
 		keyed := Keyed{Process: n.Process, Table: n.layout.name(), ByKey: c.Key != "" && key == by.name}
 		for _, table := range tables {
-			found, err := run(ctx, tx, fmt.Sprintf(keyedSQL, quote(c.ID), table, pgx.Identifier{by.name}.Sanitize()), values{[]byte(e.Key)})
+			found, err := run(ctx, tx, fmt.Sprintf(keyedSQL, n.layout.keys(n.Source.config), table, pgx.Identifier{by.name}.Sanitize()), values{[]byte(e.Key)})
 			if err != nil {
 				return nil, err
 			}
 			for _, row := range found.Rows {
 				keyed.IDs = append(keyed.IDs, string(row[0]))
+				if record, err := n.layout.record(row); err == nil {
+					keyed.Positions = append(keyed.Positions, record.Position)
+				}
 			}
 		}
 		all = append(all, keyed)
@@ -168,8 +175,19 @@ func (p *Pruning) erased(e Erase) ([]string, error) {
 	return []string{p.layout.sql(), pgx.Identifier(archive).Sanitize()}, err
 }
 
-// change deletes rows, or sets columns of them, and returns how many.
+const foundSQL = `/* source.to_erase */ SELECT count(*) FROM %s AS t WHERE %s`
+
+// change deletes rows, or sets columns of them, and returns how many. It returns an error if that is fewer than there
+// were: a trigger that returns NULL keeps a row without an error.
 func change(ctx context.Context, tx pgx.Tx, table, set, where string, v values) (int64, error) {
+	found, err := run(ctx, tx, fmt.Sprintf(foundSQL, table, where), v)
+	if err != nil {
+		return 0, err
+	}
+	rows, err := strconv.ParseInt(string(found.Rows[0][0]), 10, 64)
+	if err != nil {
+		return 0, err
+	}
 	sql := fmt.Sprintf("/* source.erase */ DELETE FROM %s AS t WHERE %s", table, where)
 	if set != "" {
 		sql = fmt.Sprintf("/* source.blank */ UPDATE %s AS t SET %s WHERE %s", table, set, where)
@@ -178,7 +196,12 @@ func change(ctx context.Context, tx pgx.Tx, table, set, where string, v values) 
 	if err != nil {
 		return 0, err
 	}
-	return result.CommandTag.RowsAffected(), nil
+	changed := result.CommandTag.RowsAffected()
+	if changed < rows {
+		return 0, fmt.Errorf("a trigger or a rule (CREATE RULE) of %s kept %d of %d rows of that key as they are, or another session changed them meanwhile. "+
+			"Nothing was erased: let the trigger pass them, then erase again", table, rows-changed, rows)
+	}
+	return changed, nil
 }
 
 // delivered returns ErrUndelivered if a process needs a row of the key.

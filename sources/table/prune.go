@@ -144,6 +144,8 @@ type Stop struct {
 	Record processor.Record
 	// Young: it is not old enough.
 	Young bool
+	// Stamp is its created_at if that is NULL, infinite, before Christ, or more than a minute in the future; else "".
+	Stamp string
 	// By are the processes that need it.
 	By []string
 }
@@ -159,13 +161,23 @@ func (v *values) add(more ...[]byte) int {
 
 // old is the condition for a row that is old enough. It is one time for all statements of a transaction.
 func (p *Pruning) old(v *values) string {
-	now := "now()"
-	if p.layout.atType == "timestamp" {
-		now = "(now() AT TIME ZONE 'UTC')"
-	}
 	at := "t." + quote(p.layout.at)
 	n := v.add(p.interval())
-	return fmt.Sprintf("(isfinite(%s) AND %[1]s < %s - $%d::interval)", at, now, n)
+	return fmt.Sprintf("(isfinite(%s) AND %[1]s < %s - $%d::interval)", at, p.now(), n)
+}
+
+// now is the time of the transaction, as created_at has it.
+func (p *Pruning) now() string {
+	if p.layout.atType == "timestamp" {
+		return "(now() AT TIME ZONE 'UTC')"
+	}
+	return "now()"
+}
+
+// stamp is the SQL of Stop.Stamp. A minute is for a producer whose clock is ahead.
+func (p *Pruning) stamp() string {
+	at := "t." + quote(p.layout.at)
+	return fmt.Sprintf("CASE WHEN (isfinite(%s) AND %[1]s BETWEEN '0001-01-01' AND %s + interval '1 minute') IS NOT TRUE THEN coalesce(%[1]s::text, 'NULL') ELSE '' END", at, p.now())
 }
 
 // needed is the condition for a row that a process needs: an index range, and its source.where.
@@ -207,9 +219,10 @@ func (l *layout) beyond(c Config, n int) string {
 	return fmt.Sprintf("(%s) > (%s)", strings.Join(l.orderBy(c), ", "), l.tuple(n))
 }
 
-// prunableSQL reads the first rows after a position, by index range: keys, sizes, and whether each condition holds.
+// prunableSQL reads the first rows after a position, by index range: keys, sizes, stamps that are none, and whether each
+// condition holds.
 const prunableSQL = `/* source.prunable */
-SELECT %s, %s, %s
+SELECT %s, %s, %s, %s
 FROM %s AS t
 WHERE %s
 ORDER BY %s
@@ -240,7 +253,7 @@ func (p *Pruning) Look(ctx context.Context, tx pgx.Tx, after cursor.Position, li
 	if maxBytes > 0 {
 		size = "pg_column_size(t.*)"
 	}
-	found, err := run(ctx, tx, fmt.Sprintf(prunableSQL, l.keys(c), size, strings.Join(conditions, ", "), l.sql(), from, strings.Join(l.orderBy(c), ", "), limit), v)
+	found, err := run(ctx, tx, fmt.Sprintf(prunableSQL, l.keys(c), size, p.stamp(), strings.Join(conditions, ", "), l.sql(), from, strings.Join(l.orderBy(c), ", "), limit), v)
 	if err != nil {
 		return Stretch{}, err
 	}
@@ -254,10 +267,11 @@ func (p *Pruning) stretch(after cursor.Position, rows [][][]byte, limit, maxByte
 	for _, values := range rows {
 		record, err := p.layout.record(values[:2])
 		if err != nil { // as infinity; it has no place among the others
-			s.Stop, s.Full = &Stop{Record: processor.Record{Table: p.layout.name(), ID: string(values[0])}, Young: true}, false
+			s.Stop, s.Full = &Stop{Record: processor.Record{Table: p.layout.name(), ID: string(values[0])}, Young: true, Stamp: string(values[3])}, false
 			return s, nil
 		}
-		if stop := p.stop(record, values[3:]); stop != nil {
+		if stop := p.stop(record, values[4:]); stop != nil {
+			stop.Stamp = string(values[3])
 			s.Stop, s.Full = stop, false
 			return s, nil
 		}

@@ -31,12 +31,12 @@ RETURNING %s`
 
 // Delete deletes the rows of a stretch.
 func (p *Pruning) Delete(ctx context.Context, tx pgx.Tx, s Stretch) (Removed, error) {
-	return p.remove(ctx, tx, s, func(where string) string { return fmt.Sprintf(deleteSQL, p.layout.sql(), where, p.keys()) })
+	return p.remove(ctx, tx, s, "", func(where string) string { return fmt.Sprintf(deleteSQL, p.layout.sql(), where, p.keys()) })
 }
 
 // Take is Delete that returns the rows.
 func (p *Pruning) Take(ctx context.Context, tx pgx.Tx, s Stretch) (Removed, error) {
-	return p.remove(ctx, tx, s, func(where string) string {
+	return p.remove(ctx, tx, s, "", func(where string) string {
 		return fmt.Sprintf(deleteSQL, p.layout.sql(), where, p.keys()+", row_to_json(t.*)::text")
 	})
 }
@@ -50,17 +50,41 @@ func (p *Pruning) keys() string {
 	return strings.Join(append(all, p.member), ", ")
 }
 
-func (p *Pruning) remove(ctx context.Context, tx pgx.Tx, s Stretch, statement func(where string) string) (Removed, error) {
+// remove runs a statement on the rows of a stretch that may go. Among those of a mark, it is for those that are free.
+func (p *Pruning) remove(ctx context.Context, tx pgx.Tx, s Stretch, free string, statement func(where string) string) (Removed, error) {
 	var v values
 	where, err := p.within(&v, s)
 	if err != nil {
 		return Removed{}, err
 	}
+	if free != "" {
+		where += "\n\tAND " + free
+	}
 	result, err := run(ctx, tx, statement(where), v)
 	if err != nil {
 		return Removed{}, err
 	}
-	return p.removed(result.Rows)
+	r, err := p.removed(result.Rows)
+	if err == nil && (free != "" || r.Rows < int64(s.Rows)) {
+		err = p.gone(ctx, tx, s, where, v)
+	}
+	return r, err
+}
+
+const keptSQL = `/* source.kept */ SELECT count(*) FROM %s AS t WHERE %s`
+
+// gone returns an error if rows are still there that a statement was to remove: a trigger that returns NULL keeps a row
+// without an error, and every later pass would end with that row. Rows that another session removed meanwhile are gone.
+func (p *Pruning) gone(ctx context.Context, tx pgx.Tx, s Stretch, where string, v values) error {
+	result, err := run(ctx, tx, fmt.Sprintf(keptSQL, p.layout.sql(), where), v)
+	if err != nil {
+		return err
+	}
+	if kept := string(result.Rows[0][0]); kept != "0" {
+		return fmt.Errorf("a trigger or a rule (CREATE RULE) of %s kept %s of %d rows as they are, so none of them was removed: "+
+			"let it pass them, or remove the rule of retention", p.Table(), kept, s.Rows)
+	}
+	return nil
 }
 
 // removed reads what a statement returned: the keys, and what follows them.
@@ -161,7 +185,6 @@ const markRowsSQL = `/* source.mark */
 UPDATE %s AS t
 SET %s = %s
 WHERE %s
-	AND %s
 RETURNING %s`
 
 // Mark marks the rows of a stretch as deleted: a column of type boolean becomes true, one of a time becomes the
@@ -171,9 +194,38 @@ func (p *Pruning) Mark(ctx context.Context, tx pgx.Tx, s Stretch, name string) (
 	if err != nil {
 		return Removed{}, err
 	}
-	return p.remove(ctx, tx, s, func(where string) string {
-		return fmt.Sprintf(markRowsSQL, p.layout.sql(), m.column, m.value, where, m.free, p.keys())
+	return p.remove(ctx, tx, s, m.free, func(where string) string {
+		return fmt.Sprintf(markRowsSQL, p.layout.sql(), m.column, m.value, where, p.keys())
 	})
+}
+
+// markedSQL goes back from a position, by the index, over rows that are not marked.
+const markedSQL = `/* source.marked */
+SELECT %s
+FROM %s AS t
+WHERE (%s) <= (%s) AND NOT (%s)
+ORDER BY %s DESC
+LIMIT 1`
+
+// Marked returns the position of the last row that is marked, at a position or before it; "" if there is none.
+func (p *Pruning) Marked(ctx context.Context, tx pgx.Tx, name string, upTo cursor.Position) (cursor.Position, error) {
+	m, err := p.marking(ctx, tx, name)
+	if err != nil {
+		return "", err
+	}
+	l, c := p.layout, p.source.config
+	k, err := l.kind.parse(upTo)
+	if err != nil {
+		return "", err
+	}
+	var v values
+	tuple, order := l.tuple(v.add(l.arguments(k)...)), l.orderBy(c)
+	found, err := run(ctx, tx, fmt.Sprintf(markedSQL, l.keys(c), l.sql(), strings.Join(order, ", "), tuple, m.free, strings.Join(order, " DESC, ")), v)
+	if err != nil || len(found.Rows) == 0 {
+		return "", err
+	}
+	record, err := l.record(found.Rows[0])
+	return record.Position, err
 }
 
 // marking is the SQL of a column that Mark sets, of the value that it gets, and of the condition that it is not set.
@@ -222,7 +274,7 @@ func (p *Pruning) Archive(ctx context.Context, tx pgx.Tx, s Stretch, into string
 	for _, c := range columns {
 		names = append(names, pgx.Identifier{c.name}.Sanitize())
 	}
-	removed, err := p.remove(ctx, tx, s, func(where string) string {
+	removed, err := p.remove(ctx, tx, s, "", func(where string) string {
 		return fmt.Sprintf(archiveSQL, p.layout.sql(), where, pgx.Identifier(parts).Sanitize(), strings.Join(names, ", "), p.keys())
 	})
 	if err != nil {

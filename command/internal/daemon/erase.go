@@ -6,9 +6,12 @@ import (
 	"io"
 	"slices"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	rules "github.com/ordered-dispatcher/ordered-dispatcher/retention"
+	"github.com/ordered-dispatcher/ordered-dispatcher/shadow"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
@@ -37,8 +40,26 @@ func Erase(ctx context.Context, c Config, name string, e table.Erase, d cursor.D
 	if err != nil {
 		return rules.Erasure{}, Reachable(err)
 	}
+	config.EraseCalls = c.eraseCalls
 	done, err := rules.Erase(ctx, config, e, d)
 	return done, Reachable(err)
+}
+
+// eraseCalls deletes what the shadows of the file have recorded of records.
+func (c Config) eraseCalls(ctx context.Context, tx pgx.Tx, keyed []table.Keyed) (erased int64, err error) {
+	for _, p := range c.Processes {
+		i := slices.IndexFunc(keyed, func(k table.Keyed) bool { return k.Process == p.Name })
+		sink, is := p.Sink.Config.(recorder)
+		if !is || i < 0 || len(keyed[i].Positions) == 0 {
+			continue
+		}
+		calls, err := shadow.Erase(ctx, tx, sink.table, p.Name, keyed[i].Positions)
+		if err != nil {
+			return erased, err
+		}
+		erased += calls
+	}
+	return erased, nil
 }
 
 // PrintErased writes the result of an erasure for people.
@@ -47,10 +68,15 @@ func PrintErased(w io.Writer, name string, done rules.Erasure, dry bool) error {
 	if dry {
 		verb = "would be erased"
 	}
-	if done.Rows+done.Archived+done.Letters == 0 {
-		verb += " (no row has this key)"
+	text := "no row and no dead letter has this key, so nothing was erased or noted"
+	if len(done.Processes) > 0 {
+		calls := ""
+		if done.Calls > 0 {
+			calls = ", " + amount(int(done.Calls), "recorded call")
+		}
+		text = fmt.Sprintf("%s %s, %s in the archive table, %s%s; noted in the history of %s", amount(int(done.Rows), "row"), verb,
+			amount(int(done.Archived), "row"), amount(int(done.Letters), "dead letter"), calls, visible.Line(oneOf(done.Processes)))
 	}
-	_, err := fmt.Fprintf(w, "%s: %s %s, %s in the archive table, %s; noted in the history of %s\n", visible.Line(name), amount(int(done.Rows), "row"), verb,
-		amount(int(done.Archived), "row"), amount(int(done.Letters), "dead letter"), visible.Line(oneOf(done.Processes)))
+	_, err := fmt.Fprintf(w, "%s: %s\n", visible.Line(name), text)
 	return err
 }

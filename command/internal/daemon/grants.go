@@ -50,6 +50,7 @@ func Grants(ctx context.Context, w io.Writer, c GrantsConfig) error {
 	}
 	g.workers()
 	g.rules(ctx)
+	g.erasing(ctx)
 	if c.Operator != "" {
 		g.operators()
 	}

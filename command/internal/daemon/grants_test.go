@@ -193,6 +193,9 @@ GRANT SELECT ON SEQUENCE public.events_id_seq TO "dispatcher"; -- b, c
 GRANT pg_read_all_stats TO "dispatcher"; -- c
 
 -- Not checked, so add what they need: statement 1 of 2, triggers of "public"."model" of process c.
+
+-- `+"`ordered-dispatcher erase`"+` needs in addition DELETE on the table, or UPDATE on the columns to blank, the same and SELECT on an archive table, and this:
+-- GRANT SELECT ("key", "process_name", "record_id", "resolution", "table_name"), UPDATE ("error", "headers", "key", "payload") ON "od"."dead_letter" TO "dispatcher";
 `, text)
 }
 

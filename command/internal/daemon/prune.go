@@ -172,6 +172,8 @@ func (c Config) leading(t Retention) *table.Source {
 
 func (c Config) ruleReader(reader Reader, watched presence) rules.Reader {
 	r := rules.Reader{Process: reader.Process, Source: reader.source, Problem: reader.Problem, Start: processor.Beginning, Absent: watched.absent(reader.Process)}
+	_, known := watched[reader.Process]
+	r.Unseen = !known
 	if i := slices.IndexFunc(c.Processes, func(p Process) bool { return p.Name == reader.Process }); i >= 0 {
 		r.Listed = true
 		if c.Processes[i].Start != "" {

@@ -379,7 +379,7 @@ func TestRun_LogsOnceThatAPartitionWaits(t *testing.T) {
 	go func() {
 		done <- daemon.Run(ctx, quiet(daemon.RunConfig{Config: config, Logger: slog.New(slog.NewTextHandler(log, nil))}.PruningEvery(time.Millisecond)))
 	}()
-	const waits = "retention: a partition cannot go yet"
+	const waits = "retention: rows cannot go yet"
 	require.Eventually(t, func() bool { return strings.Contains(log.String(), waits) }, patience, 5*time.Millisecond)
 	exec(t, importer, "COMMIT")
 	untilTrue(t, pool, "SELECT count(*) = 2 FROM pg_class WHERE relispartition AND relkind = 'r'")

@@ -90,11 +90,21 @@ func TestDoctor_NamesARuleThatCanNeverBeCarriedOut(t *testing.T) {
 		"mode: drop":                             {"public.bookings has no partitions by ranges of created_at", "correct the rule in the file, or the table"},
 		"mode: archive, archive: public.nope":    {"there is no table public.nope", "CREATE TABLE public.nope (LIKE public.bookings)"},
 		"mode: archive, archive: public.archive": {"archive public.archive lacks columns of public.bookings", `ALTER TABLE public.archive ADD COLUMN "Z" numeric(5,2), ADD COLUMN y text`},
+		"mode: archive, archive: public.rounds": {"archive public.rounds may change values of public.bookings: created_at is timestamp with time zone, " +
+			`and timestamp(0) with time zone in the archive; "Z" is numeric(5,2), and numeric(5,1) in the archive; y is text, and character varying in the archive`,
+			`ALTER TABLE public.rounds ALTER COLUMN created_at TYPE timestamp with time zone, ALTER COLUMN "Z" TYPE numeric, ALTER COLUMN y TYPE text`},
+		"mode: archive, archive: public.unlogged": {"public.unlogged is an unlogged or temporary table", "ALTER TABLE public.unlogged SET LOGGED"},
+		"mode: archive, archive: public.months":   {"public.january is an unlogged or temporary table", "ALTER TABLE public.january SET LOGGED"},
 	} {
 		t.Run(rule, func(t *testing.T) {
 			t.Parallel()
 			pool := database(t)
-			exec(t, pool, `CREATE TABLE public.archive (LIKE public.bookings); ALTER TABLE public.bookings ADD "Z" numeric(5,2), ADD y text`)
+			exec(t, pool, `CREATE TABLE public.archive (LIKE public.bookings); ALTER TABLE public.bookings ADD "Z" numeric(5,2), ADD y text;
+				CREATE TABLE public.rounds (LIKE public.bookings);
+				ALTER TABLE public.rounds ALTER created_at TYPE timestamptz(0), ALTER "Z" TYPE numeric(5,1), ALTER y TYPE varchar;
+				CREATE UNLOGGED TABLE public.unlogged (LIKE public.bookings);
+				CREATE TABLE public.months (LIKE public.bookings) PARTITION BY RANGE (created_at);
+				CREATE UNLOGGED TABLE public.january PARTITION OF public.months DEFAULT`)
 			config := ruled(t, stdoutProcess, "public.bookings", "keep: 1h, "+rule)
 			deliver(t, config)
 			_, err := prune(t, config)
@@ -110,6 +120,27 @@ func TestDoctor_NamesARuleThatCanNeverBeCarriedOut(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An archive may have more room than the table, and an unlogged table an unlogged archive.
+func TestPrune_AnArchiveThatChangesNoValueFits(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	exec(t, pool, `ALTER TABLE public.bookings ADD z numeric(5,2) DEFAULT 1.25, ADD c char(3) DEFAULT 'a', ADD d bit(3) DEFAULT '101';
+		ALTER TABLE public.bookings SET UNLOGGED;
+		CREATE UNLOGGED TABLE public.archive (LIKE public.bookings);
+		ALTER TABLE public.archive ALTER z TYPE numeric(3,0), ALTER c TYPE char(1), ALTER d TYPE bit(1) USING d::bit(1)`)
+	config := ruled(t, stdoutProcess, "public.bookings", "keep: 1h, mode: archive, archive: public.archive")
+	old(t, pool, 1)
+	deliver(t, config)
+	_, err := prune(t, config)
+	var misfit *table.Misfit
+	require.ErrorAs(t, err, &misfit)
+	fix, _, found := strings.Cut(misfit.Fix, ";")
+	require.True(t, found)
+	exec(t, pool, fix)
+	require.EqualValues(t, 1, pruned(t, config).Rows)
+	require.Equal(t, 1, count(t, pool, "SELECT count(*) FROM public.archive WHERE z = 1.25 AND c = 'a' AND d::text = '101'"))
 }
 
 func TestPrintPruned_NamesPartitionsAndSaysWhatBecameOfRows(t *testing.T) {

@@ -66,7 +66,7 @@ func (c *crew) logPass(logged problems, r TableRule, report rules.Report, err er
 		c.log.Warn("retention: processes hold rows back that are older than keep", "table", report.Table, "err", report.Refused(r.Keep))
 	}
 	if why := strings.Join(report.Waiting, "; "); logged.differs(r.Table+" waiting", why) {
-		c.log.Warn("retention: a partition cannot go yet", "table", report.Table, "err", why)
+		c.log.Warn("retention: rows cannot go yet", "table", report.Table, "err", why)
 	}
 	logged.changes(r.Table, nil)
 }

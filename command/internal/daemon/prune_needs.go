@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -13,6 +14,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/privilege"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	rules "github.com/ordered-dispatcher/ordered-dispatcher/retention"
+	"github.com/ordered-dispatcher/ordered-dispatcher/shadow"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
@@ -96,8 +98,30 @@ func (g *grants) rules(ctx context.Context) {
 			g.hint("Only an owner of %s and its partitions can drop these: let the owner run `ordered-dispatcher prune %[1]s`, for example from cron, with a file of its own that has the rule.", needs.owned)
 		}
 	}
-	g.comment("`ordered-dispatcher erase` needs in addition DELETE on the table, or UPDATE on the columns to blank, and this:\n%s",
-		operator.New(g.store).Grants(g.Role, operator.DutyErase))
+}
+
+// erasing writes the needs of erase, for which no rule is needed. Of a table with others below, it asks which of them has a
+// row if a process reads one of them alone.
+func (g *grants) erasing(ctx context.Context) {
+	needs := operator.New(g.store).Needs(operator.DutyErase)
+	for _, p := range g.Config.Processes {
+		source, err := g.Config.keys(p, g.pool)
+		if err != nil {
+			continue // it is named as a need that is missing
+		}
+		name, err := source.Name(ctx)
+		if parted, asked := source.Parted(ctx); err == nil && asked == nil && name != "" && parted {
+			needs = append(needs, privilege.Privilege{On: privilege.Table, Name: name, Right: "SELECT", Columns: []string{table.MemberColumn}})
+		}
+		if sink, ok := p.Sink.Config.(recorder); ok {
+			needs = append(needs, shadow.EraseNeeds(sink.table)...)
+		}
+	}
+	var b strings.Builder
+	for _, on := range privilege.ByObject(needs) {
+		b.WriteString("\n" + visible.SQL(privilege.Grant(g.Role, on...)) + ";")
+	}
+	g.comment("`ordered-dispatcher erase` needs in addition DELETE on the table, or UPDATE on the columns to blank, the same and SELECT on an archive table, and this:%s", b.String())
 }
 
 const ownsSQL = `/* doctor.owns */

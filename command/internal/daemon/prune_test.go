@@ -147,6 +147,19 @@ func TestPrune_NamesNoProcessForgetForAProcessThatAWorkerRuns(t *testing.T) {
 	require.NotContains(t, err.Error(), "process forget")
 }
 
+// A worker that connects through a pooler is not seen. It may be there, so the command names that before it names forget.
+func TestPrune_NamesThatAWorkerMayBeUnseen(t *testing.T) {
+	t.Parallel()
+	pool, config := aged(t, stdoutProcess, "keep: 1h", 4)
+	exec(t, pool, "INSERT INTO od.cursor_event (process_name, actor, action, detail) VALUES ('a', 'x', 'watch', '{\"set\": \"unseen\"}')")
+	for state, want := range map[string]string{"paused": "ordered-dispatcher resume a", "running": "it has yet to come so far"} {
+		place(t, pool, "a", string(oldAt(1)), state)
+		_, err := prune(t, config)
+		require.ErrorContains(t, err, "a ("+state+") has not passed row 2 of 2026-01-01T00:02:00Z: "+want+"; it is not known whether a worker runs it, as through a connection pooler; "+
+			"if nobody runs it any more: ordered-dispatcher process forget a --reason …, and remove it from the file")
+	}
+}
+
 func TestPrune_HoldsBackForAProcessThatHasNotRun(t *testing.T) {
 	t.Parallel()
 	const late = "  late: {start: %s, source: {table: public.bookings}, sink: {stdout: {}}, poll: 20ms}\n"
