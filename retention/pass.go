@@ -181,11 +181,11 @@ func (p *pass) run(ctx context.Context) error {
 // begin returns the position after which the pass begins. Rows that are marked stay in the table, so the pass begins
 // after them.
 func (p *pass) begin(ctx context.Context) (after cursor.Position, err error) {
-	if p.through, err = p.Operator.Pruned(ctx, p.pruning.Table()); err != nil || p.Rule.Mode != ModeMark {
+	if p.through, err = p.Operator.Pruned(ctx, p.pruning.Table(), p.pruning.Ordering()); err != nil || p.Rule.Mode != ModeMark {
 		return "", err
 	}
 	for _, pruned := range p.through {
-		if table.SameOrder(p.pruning.Example(), pruned.Through) && pruned.Mode == string(ModeMark) {
+		if pruned.Mode == string(ModeMark) {
 			after = pruned.Through
 		}
 	}
@@ -224,7 +224,7 @@ func (p *pass) batch(ctx context.Context, after cursor.Position) (s table.Stretc
 	p.report.Rows += removed.Rows
 	if removed.Rows > 0 {
 		p.report.Batches++
-		p.report.Through = removed.Through[0]
+		p.report.Through = removed.Through[p.pruning.Ordering()]
 	}
 	p.report.Holds = p.holds(s.Stop)
 	return s, nil
