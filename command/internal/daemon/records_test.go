@@ -2,9 +2,11 @@ package daemon_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -307,6 +309,44 @@ func TestShow_APruneBetweenTwoReadsEndsTheAnswer(t *testing.T) {
 			require.Len(t, s.ids, 100)
 		})
 	}
+}
+
+// The buffers of the connection hold some of the records, and the server writes no more while the client does not read.
+// So it reads the last ones from the table after the prune.
+func TestRecords_APruneBetweenTwoReadsEndsTheAnswer(t *testing.T) {
+	t.Parallel()
+	pool, config := aged(t, stdoutProcess, "mode: delete, keep: 24h", twoReads)
+	exec(t, pool, "UPDATE public.bookings SET customer = repeat('x', 120000)")
+	worker := config
+	worker.Rules = nil
+	m := asking(t, worker)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, m.url+"/records/a?after=0&limit=1000", nil)
+	require.NoError(t, err)
+	request.Header.Set("Authorization", "Bearer "+listenToken)
+	transport := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, address)
+		if err == nil {
+			err = conn.(*net.TCPConn).SetReadBuffer(128 << 10)
+		}
+		return conn, err
+	}}
+	t.Cleanup(transport.CloseIdleConnections)
+	response, err := transport.RoundTrip(request)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	pruned(t, config)
+	require.Equal(t, 3, staying(t, pool))
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	last := len(lines) - 1
+	require.JSONEq(t, `{"error": "the answer is not complete: see the worker's log, and ask again"}`, lines[last])
+	s := parseShown(t, strings.Join(lines[:last], "\n"))
+	require.Nil(t, s.end)
+	require.NotEmpty(t, s.lines)
+	require.Less(t, len(s.lines), twoReads)
+	again, said := m.ask("Bearer "+listenToken, "/records/a?after=0")
+	require.Equal(t, http.StatusGone, again.StatusCode, said)
 }
 
 // What a read has found may go after it.
