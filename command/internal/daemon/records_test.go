@@ -21,6 +21,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
 // shown is what an answer has: the ids of its records, the actions by which others were passed, and its end.
@@ -78,7 +79,7 @@ func TestShow_RecordsAfterANumberComeAgainPageByPage(t *testing.T) {
 
 	all := show(t, config, daemon.Ask{After: 2})
 	require.Equal(t, "3 4 5", all.text())
-	require.Equal(t, map[string]any{"sequence": "5", "origin": before.Origin, "position": string(before.Position)}, all.end)
+	require.Equal(t, map[string]any{"sequence": "5", "epoch": fmt.Sprint(before.Epoch), "origin": before.Origin, "position": string(before.Position)}, all.end)
 	require.Equal(t, "true", all.lines[0]["ordered-replay"])
 	require.Equal(t, "a", all.lines[0]["ordered-process"])
 	require.Equal(t, before.Origin, all.lines[0]["ordered-origin"])
@@ -359,6 +360,25 @@ func TestShow_APruneAfterTheLastReadOfItsRowsIsNoLoss(t *testing.T) {
 	s := parseShown(t, out.String())
 	require.Equal(t, "1 2 3 4 5 6 7", s.text())
 	require.Equal(t, "7", s.end["sequence"])
+}
+
+// An erased row that is still there comes as it is now, under its old key.
+func TestShow_ABlankedRowComesAsItIsNow(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	exec(t, pool, "ALTER TABLE public.bookings ADD note text DEFAULT 'personal'")
+	config := ruled(t, stdoutProcess, "public.bookings", "keep: 24h")
+	insert(t, pool, 2)
+	deliver(t, config)
+	before := show(t, config, daemon.Ask{})
+	require.Contains(t, before.lines[0]["body"], "personal")
+	_, err := daemon.Erase(t.Context(), config, "public.bookings", table.Erase{By: "id", Key: "1", Blank: []string{"note"}}, byAnn)
+	require.NoError(t, err)
+	after := show(t, config, daemon.Ask{})
+	require.Equal(t, "1 2", after.text())
+	require.Contains(t, after.lines[0]["body"], `"note":null`)
+	require.Equal(t, before.lines[0]["ordered-dedup-key"], after.lines[0]["ordered-dedup-key"])
+	require.Equal(t, before.lines[1], after.lines[1])
 }
 
 // A record that is deleted after it was sent has no row. The answer then begins earlier, and lacks none of the others.
