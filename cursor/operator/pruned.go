@@ -284,7 +284,7 @@ WITH RECURSIVE above (oid) AS (
 	) k (name)
 	WHERE c.oid IN (SELECT oid FROM above UNION SELECT oid FROM below)
 ), noted AS (
-	SELECT *, kind = $2 AS own, bool_or(kind = $2) OVER (PARTITION BY table_name) AS whole
+	SELECT through, mode, place, removed, at, kind = $2 AS own, bool_or(kind = $2) OVER (PARTITION BY table_name) AS whole
 	FROM {schema}.cursor_pruned
 	WHERE table_name IN (SELECT name FROM known)
 )
