@@ -54,6 +54,9 @@ type Decision struct {
 	// Table is the table of the process's source, with its schema, as table.Source.Name returns it. Seek and Prepare then
 	// refuse a place whose records retention has removed (operator.PrunedError). "": it is not checked.
 	Table string
+	// Order is the order of that source, as table.Source.Ordering returns it. In another order than that of a removal, it
+	// is not known whether a step back meets removed records, so it is refused, too. "" is an order of no removal.
+	Order string
 	// Pruned allows them to go to such a place all the same.
 	Pruned bool
 	// DryRun reads the row without a lock, checks the rest, and changes nothing.

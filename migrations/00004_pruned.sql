@@ -4,10 +4,10 @@
 
 -- +goose Up
 -- Positions of different orders cannot be compared. A table that two processes read in different
--- orders has a row for each order.
+-- orders has a row for each order in which all of its removals are known.
 CREATE TABLE cursor_pruned (
     table_name text COLLATE "C" NOT NULL,  -- with its schema
-    kind       text COLLATE "C" NOT NULL,  -- of the position: its part before the colon
+    kind       text COLLATE "C" NOT NULL,  -- the order: the position's part before the colon, and the columns
     through    text COLLATE "C" NOT NULL,  -- no row after this position was removed
     mode       text NOT NULL,              -- of the rule that removed the last rows
     place      text NOT NULL DEFAULT '',   -- where they are; '' if nowhere

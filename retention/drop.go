@@ -301,7 +301,7 @@ func (p *pass) confirm(ctx context.Context, r table.Range) (free bool, err error
 func (p *pass) removal(ctx context.Context, tx pgx.Tx, r table.Range) (operator.Removal, error) {
 	extent, err := p.pruning.Extent(ctx, tx, r)
 	if err == nil && len(extent.Through) > 0 {
-		p.report.Through = extent.Through[0]
+		p.report.Through = extent.Through[p.pruning.Ordering()]
 	}
 	return p.noted(extent), err
 }

@@ -189,12 +189,13 @@ func (p *pass) begin(ctx context.Context) (after cursor.Position, err error) {
 	if p.Rule.Mode != ModeMark {
 		return "", nil
 	}
-	through, err := p.Operator.Pruned(ctx, p.pruning.Table())
-	i := slices.IndexFunc(through, func(pruned operator.Pruned) bool {
-		return table.SameOrder(p.pruning.Example(), pruned.Through) && pruned.Mode == string(ModeMark)
-	})
-	if err != nil || i < 0 {
+	through, err := p.Operator.Pruned(ctx, p.pruning.Table(), p.pruning.Ordering())
+	if err != nil {
 		return "", err
+	}
+	i := slices.IndexFunc(through, func(pruned operator.Pruned) bool { return pruned.Mode == string(ModeMark) })
+	if i < 0 {
+		return "", nil
 	}
 	err = p.inTx(ctx, func(ctx context.Context, tx pgx.Tx) (none operator.Removal, err error) {
 		after, err = p.pruning.Marked(ctx, tx, p.Rule.Column, through[i].Through)
@@ -235,7 +236,7 @@ func (p *pass) batch(ctx context.Context, after cursor.Position) (s table.Stretc
 	p.report.Rows += removed.Rows
 	if removed.Rows > 0 {
 		p.report.Batches++
-		p.report.Through = removed.Through[0]
+		p.report.Through = removed.Through[p.pruning.Ordering()]
 	}
 	p.ends(s.Stop)
 	return s, nil

@@ -85,7 +85,7 @@ func (o *Operator) Needs(duties ...Duty) []privilege.Privilege {
 			needed = append(append(needed, o.auditNeeds()...),
 				o.may("SELECT", "cursor_pruned"),
 				o.may("INSERT", "cursor_pruned", "table_name", "kind", "through", "mode", "place", "removed"),
-				o.may("UPDATE", "cursor_pruned", "through", "mode", "place", "removed", "at"))
+				o.may("UPDATE", "cursor_pruned", "kind", "through", "mode", "place", "removed", "at"))
 		case DutyErase:
 			needed = append(needed,
 				o.may("SELECT", "dead_letter", "process_name", "table_name", "record_id", "key", "resolution"),

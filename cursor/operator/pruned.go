@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,7 +22,7 @@ import (
 // ErrBusy reports that another session removes rows of the table, or a seek of any process is under way.
 var ErrBusy = errors.New("rows of the table are being removed by another session, or a cursor is being moved")
 
-// Pruned is how far rows of a source's table are gone, in one order of its records.
+// Pruned is how far rows of a source's table are gone, in the order of its records.
 type Pruned struct {
 	// Table is the table that was asked about, with its schema.
 	Table string
@@ -33,6 +34,9 @@ type Pruned struct {
 	// were, by the database's clock.
 	Removed int64
 	At      time.Time
+	// Apart: rows were removed that were noted in other orders alone, so that Through is not to be compared with positions
+	// of the order that was asked about.
+	Apart bool
 }
 
 // String describes what is gone, for people.
@@ -48,9 +52,6 @@ func (p Pruned) String() string {
 type PrunedError struct {
 	Process string
 	Pruned
-	// Apart: Through cannot be compared with the positions of the process, since it reads the table in another order, or
-	// has no position yet and goes to the beginning.
-	Apart bool
 }
 
 func (e *PrunedError) Error() string {
@@ -76,8 +77,8 @@ type Standing struct {
 
 // Removal is what one transaction removed.
 type Removal struct {
-	// Through are the last positions that were removed, one for each order that a process reads in.
-	Through []cursor.Position
+	// Through are the last positions that were removed, for each order that a process reads in: see Decision.Order.
+	Through map[string]cursor.Position
 	Rows    int64
 	// Tables are the oids of the tables below the rule's one that had the rows, and of that one if it had some itself.
 	Tables      []uint32
@@ -134,20 +135,38 @@ const maxStandings = 100_000
 const lastingSQL = `'table ' || %s || ' of database ' || ` + tables.DatabaseSQL + ` || ' of system ' || ` + tables.SystemSQL
 
 // prunedSQL notes a removal under the name of the rule's table ($1), and under the lasting names of that table and of
-// those that had the rows ($7). The name alone comes along when the database is restored from a dump.
+// those that had the rows ($7), with the last positions ($3) of its orders ($2). The name alone comes along when the
+// database is restored from a dump. A place is right only if every removal was noted in its order. So a name that has
+// some gets no further order, and an order that no process reads in any more becomes a past one, which is no order.
 var prunedSQL = `/* cursor.pruned_through */
+WITH known (name) AS (
+	SELECT $1::text
+	UNION
+	SELECT ` + fmt.Sprintf(lastingSQL, "t.oid") + `
+	FROM unnest($7::text[]::oid[] || to_regclass($1)::oid) t (oid)
+	WHERE t.oid IS NOT NULL
+), past AS (
+	UPDATE {schema}.cursor_pruned
+	SET kind = '` + pastOrder + `' || kind
+	WHERE table_name IN (SELECT name FROM known)
+		AND kind <> ALL ($2::text[])
+		AND kind NOT LIKE '` + pastOrder + `%'
+)
 INSERT INTO {schema}.cursor_pruned AS pruned (table_name, kind, through, mode, place, removed)
-SELECT $1::text, $2::text, $3::text, $4::text, $5::text, $6::bigint
-UNION
-SELECT ` + fmt.Sprintf(lastingSQL, "t.oid") + `, $2, $3, $4, $5, $6
-FROM unnest($7::text[]::oid[] || to_regclass($1)::oid) t (oid)
-WHERE t.oid IS NOT NULL
+SELECT known.name, o.kind, o.through, $4::text, $5::text, $6::bigint
+FROM known
+CROSS JOIN unnest($2::text[], $3::text[]) o (kind, through)
+WHERE NOT EXISTS (SELECT FROM {schema}.cursor_pruned p WHERE p.table_name = known.name)
+	OR EXISTS (SELECT FROM {schema}.cursor_pruned p WHERE p.table_name = known.name AND p.kind = o.kind)
 ON CONFLICT (table_name, kind) DO UPDATE SET
 	through = greatest(pruned.through, excluded.through),
 	mode = excluded.mode,
 	place = excluded.place,
 	removed = pruned.removed + CASE WHEN excluded.through > pruned.through THEN excluded.removed ELSE 0 END,
 	at = clock_timestamp()`
+
+// pastOrder begins the kind of an order in which not all removals were noted.
+const pastOrder = "past "
 
 // pruneTx gives each statement a snapshot of its own, under any default isolation of the role: what is read after a
 // lock must see what was committed before it.
@@ -211,11 +230,14 @@ func (o *Operator) prune(ctx context.Context, tx pgx.Tx, table string, f func(co
 	for i, oid := range removal.Tables {
 		oids[i] = strconv.FormatUint(uint64(oid), 10)
 	}
-	for _, through := range removal.Through {
-		_, err := tx.Exec(ctx, o.db.SQL(prunedSQL), pgx.QueryExecModeExec, table, kindOf(through), string(through), removal.Mode, removal.Place, removal.Rows, oids)
-		if err != nil {
-			return fmt.Errorf("note how far rows are gone: %w", err)
-		}
+	orders := slices.Sorted(maps.Keys(removal.Through))
+	through := make([]string, len(orders))
+	for i, order := range orders {
+		through[i] = string(removal.Through[order])
+	}
+	_, err = tx.Exec(ctx, o.db.SQL(prunedSQL), pgx.QueryExecModeExec, table, orders, through, removal.Mode, removal.Place, removal.Rows, oids)
+	if err != nil {
+		return fmt.Errorf("note how far rows are gone: %w", err)
 	}
 	return nil
 }
@@ -227,21 +249,19 @@ func kindOf(p cursor.Position) string {
 }
 
 const prunedByNameSQL = `/* cursor.pruned */
-SELECT table_name, through, mode, place, removed, (extract(epoch FROM at) * 1000000)::bigint::text
+SELECT table_name, through, mode, place, removed, (extract(epoch FROM at) * 1000000)::bigint::text, false
 FROM {schema}.cursor_pruned
-WHERE table_name = $1
-ORDER BY kind
-LIMIT 10`
+WHERE table_name = $1 AND kind = $2
+LIMIT 1`
 
-// Pruned returns how far a rule has removed rows of the table that has a name now, for each order in which processes
-// read it.
-func (o *Operator) Pruned(ctx context.Context, table string) ([]Pruned, error) {
-	return o.lookUpPruned(ctx, prunedByNameSQL, table)
+// Pruned returns how far a rule has removed rows of the table that has a name now, if all of that is known in an order.
+func (o *Operator) Pruned(ctx context.Context, table, order string) ([]Pruned, error) {
+	return o.lookUpPruned(ctx, prunedByNameSQL, table, order)
 }
 
-// prunedAroundSQL finds the furthest place of each kind of positions, among those of a table ($1), of the tables above
-// and below it, and of those that it was. A name has quotes or not: see Decision.Table. It uses the indexes of
-// pg_inherits.
+// prunedAroundSQL finds the furthest place in an order ($2), among those of a table ($1), of the tables above and below
+// it, and of those that it was. Of those that have none in that order it finds the latest removal. A name has quotes or
+// not: see Decision.Table. It uses the indexes of pg_inherits.
 var prunedAroundSQL = `/* cursor.pruned_around */
 WITH RECURSIVE above (oid) AS (
 	SELECT to_regclass($1)::oid
@@ -263,22 +283,25 @@ WITH RECURSIVE above (oid) AS (
 		(` + fmt.Sprintf(lastingSQL, "c.oid") + `)
 	) k (name)
 	WHERE c.oid IN (SELECT oid FROM above UNION SELECT oid FROM below)
+), noted AS (
+	SELECT through, mode, place, removed, at, kind = $2 AS own, bool_or(kind = $2) OVER (PARTITION BY table_name) AS whole
+	FROM {schema}.cursor_pruned
+	WHERE table_name IN (SELECT name FROM known)
 )
-SELECT DISTINCT ON (kind) $1::text, through, mode, place, removed, (extract(epoch FROM at) * 1000000)::bigint::text
-FROM {schema}.cursor_pruned
-WHERE table_name IN (SELECT name FROM known)
-ORDER BY kind, through DESC
-LIMIT 10`
+SELECT DISTINCT ON (own) $1::text, through, mode, place, removed, (extract(epoch FROM at) * 1000000)::bigint::text, NOT own
+FROM noted
+WHERE own OR NOT whole
+ORDER BY own DESC, CASE WHEN own THEN through END DESC, at DESC
+LIMIT 2`
 
-// PrunedAround returns how far rows are gone that a process would read from a table, for each order in which processes
-// read it. Rules of tables above and below it count, and what was removed while the table had another name, or was a
-// partition.
-func (o *Operator) PrunedAround(ctx context.Context, table string) ([]Pruned, error) {
-	return o.lookUpPruned(ctx, prunedAroundSQL, table)
+// PrunedAround returns how far rows are gone that a process would read from a table in an order: see Decision. Rules of
+// tables above and below it count, and what was removed while the table had another name, or was a partition.
+func (o *Operator) PrunedAround(ctx context.Context, table, order string) ([]Pruned, error) {
+	return o.lookUpPruned(ctx, prunedAroundSQL, table, order)
 }
 
-func (o *Operator) lookUpPruned(ctx context.Context, sql, table string) ([]Pruned, error) {
-	results, err := o.ask(ctx, o.db.Statement(sql, table))
+func (o *Operator) lookUpPruned(ctx context.Context, sql, table, order string) ([]Pruned, error) {
+	results, err := o.ask(ctx, o.db.Statement(sql, table, order))
 	if err != nil {
 		return nil, o.db.WithFix("read how far rows of "+visible.Line(table)+" are gone", err)
 	}
@@ -288,7 +311,7 @@ func (o *Operator) lookUpPruned(ctx context.Context, sql, table string) ([]Prune
 func parsePruned(rows [][][]byte) (all []Pruned, err error) {
 	for _, values := range rows {
 		p := tables.Parser{Values: values}
-		all = append(all, Pruned{Table: p.Text(0), Through: cursor.Position(p.Text(1)), Mode: p.Text(2), Place: p.Text(3), Removed: p.Int(4), At: p.Time(5)})
+		all = append(all, Pruned{Table: p.Text(0), Through: cursor.Position(p.Text(1)), Mode: p.Text(2), Place: p.Text(3), Removed: p.Int(4), At: p.Time(5), Apart: p.True(6)})
 		if p.Err != nil {
 			return nil, p.Err
 		}
@@ -298,22 +321,13 @@ func parsePruned(rows [][][]byte) (all []Pruned, err error) {
 
 // lacks returns a *PrunedError if records after a position are gone, or may be. from is where the cursor is.
 func lacks(process string, from, to cursor.Position, all []Pruned) error {
-	if len(all) == 0 {
-		return nil
+	forward := kindOf(from) == kindOf(to) && to >= from // nothing comes again
+	for _, p := range all {
+		if p.Apart && !forward || !p.Apart && to < p.Through {
+			return &PrunedError{Process: process, Pruned: p}
+		}
 	}
-	kind := kindOf(to)
-	if to == "" {
-		kind = kindOf(from)
-	}
-	i := slices.IndexFunc(all, func(p Pruned) bool { return kindOf(p.Through) == kind })
-	switch {
-	case i >= 0 && to < all[i].Through:
-		return &PrunedError{Process: process, Pruned: all[i]}
-	case i >= 0, kindOf(from) == kind && to >= from: // forward, nothing comes again
-		return nil
-	default:
-		return &PrunedError{Process: process, Pruned: all[0], Apart: true}
-	}
+	return nil
 }
 
 const lockSeekSQL = `/* cursor.lock_seek */ SELECT pg_advisory_xact_lock(` + seekKeySQL + `)`
@@ -324,7 +338,7 @@ const lockSeekSQL = `/* cursor.lock_seek */ SELECT pg_advisory_xact_lock(` + see
 func (o *Operator) checkPruned(ctx context.Context, conn *pgx.Conn, process string, from, to cursor.Position, d cursor.Decision) error {
 	all := []tables.Statement{o.db.Statement(lockSeekSQL)}
 	if d.Table != "" {
-		all = append(all, o.db.Statement(prunedAroundSQL, d.Table))
+		all = append(all, o.db.Statement(prunedAroundSQL, d.Table, d.Order))
 	}
 	results, err := tables.Flush(ctx, conn, all...)
 	if err != nil {
@@ -345,7 +359,7 @@ func (o *Operator) rehearsePruned(ctx context.Context, process string, from, to 
 	if d.Table == "" || d.Pruned {
 		return nil
 	}
-	all, err := o.PrunedAround(ctx, d.Table)
+	all, err := o.PrunedAround(ctx, d.Table, d.Order)
 	if err != nil {
 		return err
 	}

@@ -181,7 +181,9 @@ var daemonMutants = []mutant{
 	mutate("the audit does not have the numbers of a leap", "cursor/operator.TestSince_KnowsTheNumbersOfASeekAPromotionAndARename",
 		code("cursor/operator.Change.detail", "c.After.Sequence > c.Before.Sequence+1", "false")),
 	mutate("an answer that lacks what retention removed looks whole", "command/internal/daemon.TestShow_SaysWhatRetentionRemoved",
-		code("command/internal/daemon.Answer.kept", "at >= all[i].Through", "true")),
+		code("command/internal/daemon.Answer.kept", "at < p.Through", "false")),
+	mutate("an answer that lacks what retention removed while it was read looks whole", "command/internal/daemon.TestRecords_APruneBetweenTwoReadsEndsTheAnswer",
+		code("command/internal/daemon.page.stretch", "p.kept(ctx, after)", "error(nil)")),
 	mutate("two answers with large records are made at the same time", "command/internal/daemon.TestRecords_OneAnswerAtATimeAndBounded",
 		code("command/internal/daemon.newRecordsServer", "make(chan struct{}, 1)", "make(chan struct{}, 9)")),
 }

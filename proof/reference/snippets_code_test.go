@@ -122,9 +122,12 @@ func handler(pool *pgxpool.Pool) (http.Handler, error) {
 	return handler, err
 }
 
-func askAgain(ctx context.Context, tx pgx.Tx, box *inbox.Inbox, process string, line map[string]string, effect func(context.Context, pgx.Tx) error, end struct{ Sequence int64 }) error {
+func askAgain(ctx context.Context, tx pgx.Tx, box *inbox.Inbox, process string, line map[string]string, effect func(context.Context, pgx.Tx) error, end inbox.Message) error {
 	m, err := inbox.FromHeaders("", func(name string) string { return line[name] })
-	_, err = box.Handle(ctx, tx, m, effect)                 // then COMMIT
-	err = box.AcceptGap(ctx, tx, process, "", end.Sequence) // after the last line
+	_, err = box.Handle(ctx, tx, m, effect) // then COMMIT
+	// after the last line
+	next := inbox.Message{Process: process, Origin: end.Origin, Epoch: end.Epoch, Sequence: end.Sequence + 1, DedupKey: "next"}
+	err = box.NoteEpoch(ctx, tx, next)
+	err = box.AcceptGap(ctx, tx, process, "", end.Sequence) // then COMMIT
 	return err
 }

@@ -68,8 +68,9 @@ func (s *Source) Pruning(ctx context.Context, keep time.Duration, needs []Need) 
 			return nil, fmt.Errorf("process %q: %w", n.Process, err)
 		}
 		p.needs = append(p.needs, need{n, l, part})
-		if !slices.ContainsFunc(p.orders, func(o need) bool { return o.layout.kind == l.kind }) {
-			p.orders = append(p.orders, need{Need: Need{Source: n.Source}, layout: l})
+		order := need{Need: Need{Source: n.Source}, layout: l}
+		if !slices.ContainsFunc(p.orders, func(o need) bool { return o.ordering() == order.ordering() }) {
+			p.orders = append(p.orders, order)
 		}
 	}
 	parted, err := s.Parted(ctx)
@@ -109,6 +110,24 @@ func (s *Source) readsPart(ctx context.Context, reader *layout) (is bool, err er
 		return err
 	})
 	return is, err
+}
+
+// Ordering names the order of the records: the kind of its positions, and its columns. Two columns may have positions of
+// one kind, which look comparable and are not.
+func (s *Source) Ordering(ctx context.Context) (string, error) {
+	l, err := s.described(ctx)
+	if err != nil {
+		return "", err
+	}
+	return need{Need: Need{Source: s}, layout: l}.ordering(), nil
+}
+
+func (n need) ordering() string {
+	columns := quote(n.Source.config.Columns.ID)
+	if n.layout.ordersByTime() {
+		columns = quote(n.layout.at) + ", " + columns
+	}
+	return string(n.layout.kind) + " " + columns
 }
 
 func (s *Source) described(ctx context.Context) (*layout, error) {
@@ -362,10 +381,10 @@ func run(ctx context.Context, tx pgx.Tx, sql string, v values) (*pgconn.Result, 
 	return result, result.Err
 }
 
-// Example returns a position in the order in which rows go, to compare with others: see SameOrder.
-func (p *Pruning) Example() cursor.Position { return p.layout.kind.example() }
+// Ordering names the order in which rows go: see Source.Ordering.
+func (p *Pruning) Ordering() string { return p.orders[0].ordering() }
 
-// SameOrder reports whether two positions may be compared: their sources have one order and one type of ids.
+// SameOrder reports whether two positions of one process may be compared: its source had one order and one type of ids.
 func SameOrder(a, b cursor.Position) bool {
 	one, _, _ := strings.Cut(string(a), ":")
 	other, _, _ := strings.Cut(string(b), ":")

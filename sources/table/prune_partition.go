@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 )
 
 // Range is a partition of a table that is partitioned by ranges of created_at.
@@ -190,6 +192,7 @@ const estimateSQL = `/* source.estimate */ SELECT greatest(reltuples, 1)::bigint
 
 // Extent returns the last positions of a partition, and how many rows it has by the server's estimate.
 func (p *Pruning) Extent(ctx context.Context, tx pgx.Tx, r Range) (removed Removed, err error) {
+	through := map[string]cursor.Position{}
 	for _, o := range p.orders {
 		c := o.Source.config
 		found, err := run(ctx, tx, fmt.Sprintf(lastOfSQL, o.layout.keys(c), r.Table(), strings.Join(o.layout.orderBy(c), " DESC, ")), nil)
@@ -200,13 +203,13 @@ func (p *Pruning) Extent(ctx context.Context, tx pgx.Tx, r Range) (removed Remov
 		if err != nil {
 			return removed, err
 		}
-		removed.Through = append(removed.Through, record.Position)
+		through[o.ordering()] = record.Position
 	}
 	estimate, err := run(ctx, tx, estimateSQL, values{[]byte(fmt.Sprint(r.oid))})
 	if err != nil {
 		return removed, err
 	}
-	removed.Tables = []uint32{r.oid}
+	removed.Through, removed.Tables = through, []uint32{r.oid}
 	removed.Rows, err = strconv.ParseInt(string(estimate.Rows[0][0]), 10, 64)
 	return removed, err
 }

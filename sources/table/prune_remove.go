@@ -16,8 +16,8 @@ import (
 // Removed are the rows that a statement removed.
 type Removed struct {
 	Rows int64
-	// Through are the last positions, one for each order in which a process reads the table.
-	Through []cursor.Position
+	// Through are the last positions, for each order in which a process reads the table: see Source.Ordering.
+	Through map[string]cursor.Position
 	// Tables are the oids of the tables that had the rows: the source's, and those below it.
 	Tables []uint32
 	// Contents are the rows as JSON, in no order; only Take returns them.
@@ -89,14 +89,15 @@ func (p *Pruning) gone(ctx context.Context, tx pgx.Tx, s Stretch, where string, 
 
 // removed reads what a statement returned: the keys, and what follows them.
 func (p *Pruning) removed(rows [][][]byte) (r Removed, err error) {
-	through := make([]cursor.Position, len(p.orders))
+	through := map[string]cursor.Position{}
 	for _, values := range rows {
 		for i, o := range p.orders {
 			record, err := o.layout.record(values[2*i : 2*i+2])
 			if err != nil {
 				return Removed{}, err
 			}
-			through[i] = max(through[i], record.Position)
+			order := o.ordering()
+			through[order] = max(through[order], record.Position)
 		}
 		rest := values[2*len(p.orders):]
 		member, err := strconv.ParseUint(string(rest[0]), 10, 32)

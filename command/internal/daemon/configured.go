@@ -104,6 +104,21 @@ func (e earlier) difference(now settings) string {
 	return strings.Join(all, ", ")
 }
 
+// needsOther describes how the source of now takes other rows than the earlier one, or has another order; "" if it takes
+// the same ones, or all of the table.
+func (e earlier) needsOther(now settings) string {
+	reads := func(s settings) settings {
+		s = maps.Clone(s)
+		maps.DeleteFunc(s, func(name, _ string) bool {
+			return !slices.Contains([]string{"source.table", meantKey, "source.order", "source.columns.id", "source.columns.created_at"}, name) &&
+				(name != "source.where" || now[name] == "")
+		})
+		return s
+	}
+	e.settings = reads(e.settings)
+	return e.difference(reads(now))
+}
+
 // changed returns the names of the settings that differ now, sorted.
 func (s settings) changed(now settings) []string {
 	names := settings{}

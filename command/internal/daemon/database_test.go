@@ -143,7 +143,11 @@ func quiet(config daemon.RunConfig) daemon.RunConfig {
 // operator decides about process a until the test ends.
 func operatorOf(t testing.TB, config daemon.Config) *daemon.Operator {
 	t.Helper()
-	o, err := daemon.NewOperator(t.Context(), config, "a")
+	process := "a"
+	if names := config.Names(); len(names) == 1 {
+		process = names[0]
+	}
+	o, err := daemon.NewOperator(t.Context(), config, process)
 	require.NoError(t, err)
 	t.Cleanup(o.Close)
 	return o

@@ -1,12 +1,14 @@
 package daemon_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 )
@@ -99,4 +101,33 @@ func TestDecision_OfAHaltOverUsProposesNoSkip(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, before.Position, outcome.After.Position)
 	require.Equal(t, cursor.Running, outcome.After.State)
+}
+
+// An operator compares what seek printed with status and history, and takes it for --expect.
+func TestSeek_PrintsAPositionAsStatusAndHistoryDo(t *testing.T) {
+	t.Parallel()
+	_, config := drained(t, stdoutProcess)
+	o := operatorOf(t, config)
+	outcome, err := o.Seek(t.Context(), daemon.ToEnd, byAnn)
+	require.NoError(t, err)
+	at := string(outcome.After.Position)
+	require.Regexp(t, `^at\.int:.*Z/-0{19}$`, at)
+	var sought, status, history strings.Builder
+	require.NoError(t, daemon.PrintOutcome(&sought, outcome))
+	reader, err := daemon.NewStatusReader(t.Context(), daemon.StatusConfig{Config: config})
+	require.NoError(t, err)
+	defer reader.Close()
+	all, err := reader.Read(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, daemon.PrintStatus(&status, all))
+	events, err := o.History(t.Context(), 1)
+	require.NoError(t, err)
+	require.NoError(t, daemon.PrintHistory(&history, events))
+	for _, text := range []string{sought.String(), status.String(), history.String()} {
+		require.Contains(t, text, " "+at)
+	}
+	d := byAnn
+	d.Expect = &outcome.After.Position
+	_, err = o.Seek(t.Context(), daemon.ToBeginning, d)
+	require.NoError(t, err)
 }

@@ -291,16 +291,16 @@ func (d *doctor) lacks(ctx context.Context, p Process, source *table.Source) err
 	if p.Start == processor.End {
 		return nil
 	}
-	name, err := source.Name(ctx)
+	name, order, err := ordered(ctx, source)
 	if err != nil || name == "" {
 		return err
 	}
-	all, err := operator.New(d.store).PrunedAround(ctx, name)
+	all, err := operator.New(d.store).PrunedAround(ctx, name, order)
 	if denied(err) {
 		return nil
 	}
 	i := slices.IndexFunc(all, func(gone operator.Pruned) bool {
-		return p.Start == "" || p.Start == processor.Beginning || table.SameOrder(gone.Through, p.Start) && p.Start < gone.Through
+		return p.Start == "" || p.Start == processor.Beginning || !gone.Apart && p.Start < gone.Through
 	})
 	if i >= 0 {
 		d.find(p.Name, Note, "put them back before it starts, if its receiver needs them", "it has no cursor yet, and starts with what the table holds: %s", all[i])

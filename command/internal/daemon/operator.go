@@ -174,7 +174,7 @@ func (o *Operator) Seek(ctx context.Context, target Target, d cursor.Decision) (
 	if err != nil {
 		return Outcome{}, err
 	}
-	if d.Table, err = o.source.Name(ctx); err != nil {
+	if d.Table, d.Order, err = ordered(ctx, o.source); err != nil {
 		return Outcome{}, Reachable(err)
 	}
 	change, keys, err := o.move(ctx, to, d)
@@ -246,13 +246,21 @@ func (o *Operator) keysMayRepeat(ctx context.Context) (bool, error) {
 	return o.source.KeysMayRepeat(ctx, row.Position, horizon)
 }
 
+// ordered returns the table of a source and the order in which it is read, as cursor.Decision takes them.
+func ordered(ctx context.Context, source *table.Source) (name, order string, err error) {
+	if name, err = source.Name(ctx); err == nil {
+		order, err = source.Ordering(ctx)
+	}
+	return name, order, err
+}
+
 // withRemoved adds to the error of a record that is not there how far retention has removed records, if that is known.
 func (o *Operator) withRemoved(ctx context.Context, missing error) error {
-	name, err := o.source.Name(ctx)
+	name, order, err := ordered(ctx, o.source)
 	if err != nil {
 		return missing
 	}
-	all, err := o.op.PrunedAround(ctx, name)
+	all, err := o.op.PrunedAround(ctx, name, order)
 	if err != nil || len(all) == 0 {
 		return missing
 	}

@@ -135,7 +135,7 @@ func (c Config) passConfig(ctx context.Context, pool *pgxpool.Pool, store *curso
 		if err != nil {
 			return config, err
 		}
-		if !shares {
+		if !shares && reader.otherwise == "" {
 			config.Others = append(config.Others, reader.Process)
 			continue
 		}

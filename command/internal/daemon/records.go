@@ -173,21 +173,21 @@ func (a *Answer) kept(ctx context.Context, at cursor.Position) error {
 	if a.ask.Pruned || at >= a.row.Position {
 		return nil
 	}
-	name, err := a.source.Name(ctx)
+	name, order, err := ordered(ctx, a.source)
 	if err != nil {
 		return err
 	}
-	all, err := a.op.PrunedAround(ctx, name)
-	if err != nil || len(all) == 0 {
+	all, err := a.op.PrunedAround(ctx, name, order)
+	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(all, func(p operator.Pruned) bool { return table.SameOrder(p.Through, a.row.Position) })
-	switch {
-	case i < 0:
-		return fmt.Errorf("%w, or may be: %s, a place that cannot be compared with those of this process. To get what is there, ask again with --pruned, or pruned=true", ErrRemoved, all[0])
-	case at >= all[i].Through || a.first > all[i].Through:
-		return nil
-	default:
-		return fmt.Errorf("%w: %s. To get the others, ask again with --pruned, or pruned=true", ErrRemoved, all[i])
+	for _, p := range all {
+		switch {
+		case p.Apart:
+			return fmt.Errorf("%w, or may be: %s, a place that cannot be compared with those of this process. To get what is there, ask again with --pruned, or pruned=true", ErrRemoved, p)
+		case at < p.Through && a.first <= p.Through:
+			return fmt.Errorf("%w: %s. To get the others, ask again with --pruned, or pruned=true", ErrRemoved, p)
+		}
 	}
+	return nil
 }

@@ -35,9 +35,12 @@ func (a *Answer) Write(ctx context.Context, w io.Writer) error {
 	case err != nil:
 		return err
 	default:
-		return writeJSON(w, lastLine{lastPlace{Sequence: strconv.FormatInt(a.row.Sequence, 10), Origin: a.row.Origin, Position: a.row.Position}})
+		return writeJSON(w, lastLine{lastPlace{Sequence: strconv.FormatInt(a.row.Sequence, 10), Epoch: strconv.FormatInt(int64(a.epoch()), 10), Origin: a.row.Origin, Position: a.row.Position}})
 	}
 }
+
+// epoch is that of the answer's lines. A cursor that no worker has taken yet has none.
+func (a *Answer) epoch() cursor.Epoch { return max(1, a.row.Epoch) }
 
 // page is an answer as it is written.
 type page struct {
@@ -181,7 +184,7 @@ func (p *page) record(ctx context.Context, r processor.Record, sequence int64, a
 	}
 	p.left, p.bytes = p.left-1, p.bytes-len(r.Payload)
 	return sinks.WriteLine(p.w, p.process.Sink.Config, processor.Delivery{
-		Record: r, Process: p.process.Name, Sequence: sequence, Epoch: max(1, p.row.Epoch), Origin: p.row.Origin, History: history, Attempt: attempt, After: r.Position,
+		Record: r, Process: p.process.Name, Sequence: sequence, Epoch: p.epoch(), Origin: p.row.Origin, History: history, Attempt: attempt, After: r.Position,
 	})
 }
 
@@ -207,10 +210,12 @@ type lastLine struct {
 	End lastPlace `json:"end"`
 }
 
-// lastPlace is where an answer ends: with From there are more records. Without it, there are none up to Sequence.
+// lastPlace is where an answer ends: with From there are more records. Without it, there are none up to Sequence, which
+// the cursor had in Epoch.
 type lastPlace struct {
 	From     string          `json:"from,omitempty"`
 	Sequence string          `json:"sequence,omitempty"`
+	Epoch    string          `json:"epoch,omitempty"`
 	Origin   string          `json:"origin,omitempty"`
 	Position cursor.Position `json:"position,omitempty"`
 }

@@ -81,14 +81,23 @@ func (r *receiver) fill(ctx context.Context, process string, after int64) error 
 			from = end.From
 			continue
 		}
-		return pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error { return r.box.AcceptGap(ctx, tx, process, "", end.Sequence) })
+		return pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error { return r.note(ctx, tx, process, end) })
 	}
+}
+
+// note notes where an answer ended: what comes next has the number after it, in that epoch or a later one.
+func (r *receiver) note(ctx context.Context, tx pgx.Tx, process string, end lastLine) error {
+	next := inbox.Message{Process: process, Origin: end.Origin, Epoch: end.Epoch, Sequence: end.Sequence + 1, DedupKey: "the next one"}
+	if err := r.box.NoteEpoch(ctx, tx, next); err != nil {
+		return err
+	}
+	return r.box.AcceptGap(ctx, tx, process, "", end.Sequence)
 }
 
 // lastLine is where an answer ends.
 type lastLine struct {
-	From     string
-	Sequence int64 `json:",string"`
+	From, Origin    string
+	Epoch, Sequence int64 `json:",string"`
 }
 
 // apply applies the records of an answer, one transaction for each.
@@ -192,6 +201,36 @@ func TestRecords_AReceiverWithAGapAsksAppliesAndGoesOn(t *testing.T) {
 	insert(t, pool, 2)
 	r.has(t)
 	require.Equal(t, 8, count(t, pool, "SELECT count(*) FROM public.effect"))
+}
+
+// A receiver whose database was put back to an earlier epoch knows the present one by the end of the answer. So it refuses
+// a request of a worker that was superseded since.
+func TestRecords_AfterTheEndALateRequestOfAnEarlierEpochIsRefused(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	r := newReceiver(t, pool)
+	server := httptest.NewServer(r)
+	t.Cleanup(server.Close)
+	config := configure(t, pgtest.URL(t), toReceiver(server.URL))
+	insert(t, pool, 2)
+	require.NoError(t, drain(t, config))
+	backup := count(t, pool, "SELECT epoch FROM public.inbox_process")
+	m := asking(t, config)
+	r.url = func() string { return m.url }
+	insert(t, pool, 3)
+	r.has(t)
+
+	r.restored(t)
+	exec(t, pool, fmt.Sprintf("UPDATE public.inbox_process SET epoch = %d", backup))
+	require.NoError(t, r.fill(t.Context(), "a", 1))
+	var stale *inbox.StaleError
+	late := inbox.Message{Process: "a", Origin: pgtest.Value[string](t, pool, "SELECT origin::text FROM od.cursor"), Epoch: int64(backup), Sequence: 6, DedupKey: "skipped"}
+	require.ErrorAs(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		_, err := r.box.Handle(t.Context(), tx, late, func(context.Context, pgx.Tx) error { return nil })
+		return err
+	}), &stale)
+	insert(t, pool, 1)
+	r.has(t)
 }
 
 // filling is a receiver that fills a gap at once, so that the process does not halt.

@@ -2,9 +2,11 @@ package daemon_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -19,6 +21,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
 // shown is what an answer has: the ids of its records, the actions by which others were passed, and its end.
@@ -76,7 +79,7 @@ func TestShow_RecordsAfterANumberComeAgainPageByPage(t *testing.T) {
 
 	all := show(t, config, daemon.Ask{After: 2})
 	require.Equal(t, "3 4 5", all.text())
-	require.Equal(t, map[string]any{"sequence": "5", "origin": before.Origin, "position": string(before.Position)}, all.end)
+	require.Equal(t, map[string]any{"sequence": "5", "epoch": fmt.Sprint(before.Epoch), "origin": before.Origin, "position": string(before.Position)}, all.end)
 	require.Equal(t, "true", all.lines[0]["ordered-replay"])
 	require.Equal(t, "a", all.lines[0]["ordered-process"])
 	require.Equal(t, before.Origin, all.lines[0]["ordered-origin"])
@@ -309,6 +312,44 @@ func TestShow_APruneBetweenTwoReadsEndsTheAnswer(t *testing.T) {
 	}
 }
 
+// The buffers of the connection hold some of the records, and the server writes no more while the client does not read.
+// So it reads the last ones from the table after the prune.
+func TestRecords_APruneBetweenTwoReadsEndsTheAnswer(t *testing.T) {
+	t.Parallel()
+	pool, config := aged(t, stdoutProcess, "mode: delete, keep: 24h", twoReads)
+	exec(t, pool, "UPDATE public.bookings SET customer = repeat('x', 120000)")
+	worker := config
+	worker.Rules = nil
+	m := asking(t, worker)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, m.url+"/records/a?after=0&limit=1000", nil)
+	require.NoError(t, err)
+	request.Header.Set("Authorization", "Bearer "+listenToken)
+	transport := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, address)
+		if err == nil {
+			err = conn.(*net.TCPConn).SetReadBuffer(128 << 10)
+		}
+		return conn, err
+	}}
+	t.Cleanup(transport.CloseIdleConnections)
+	response, err := transport.RoundTrip(request)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	pruned(t, config)
+	require.Equal(t, 3, staying(t, pool))
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	last := len(lines) - 1
+	require.JSONEq(t, `{"error": "the answer is not complete: see the worker's log, and ask again"}`, lines[last])
+	s := parseShown(t, strings.Join(lines[:last], "\n"))
+	require.Nil(t, s.end)
+	require.NotEmpty(t, s.lines)
+	require.Less(t, len(s.lines), twoReads)
+	again, said := m.ask("Bearer "+listenToken, "/records/a?after=0")
+	require.Equal(t, http.StatusGone, again.StatusCode, said)
+}
+
 // What a read has found may go after it.
 func TestShow_APruneAfterTheLastReadOfItsRowsIsNoLoss(t *testing.T) {
 	t.Parallel()
@@ -319,6 +360,25 @@ func TestShow_APruneAfterTheLastReadOfItsRowsIsNoLoss(t *testing.T) {
 	s := parseShown(t, out.String())
 	require.Equal(t, "1 2 3 4 5 6 7", s.text())
 	require.Equal(t, "7", s.end["sequence"])
+}
+
+// An erased row that is still there comes as it is now, under its old key.
+func TestShow_ABlankedRowComesAsItIsNow(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	exec(t, pool, "ALTER TABLE public.bookings ADD note text DEFAULT 'personal'")
+	config := ruled(t, stdoutProcess, "public.bookings", "keep: 24h")
+	insert(t, pool, 2)
+	deliver(t, config)
+	before := show(t, config, daemon.Ask{})
+	require.Contains(t, before.lines[0]["body"], "personal")
+	_, err := daemon.Erase(t.Context(), config, "public.bookings", table.Erase{By: "id", Key: "1", Blank: []string{"note"}}, byAnn)
+	require.NoError(t, err)
+	after := show(t, config, daemon.Ask{})
+	require.Equal(t, "1 2", after.text())
+	require.Contains(t, after.lines[0]["body"], `"note":null`)
+	require.Equal(t, before.lines[0]["ordered-dedup-key"], after.lines[0]["ordered-dedup-key"])
+	require.Equal(t, before.lines[1], after.lines[1])
 }
 
 // A record that is deleted after it was sent has no row. The answer then begins earlier, and lacks none of the others.

@@ -41,6 +41,8 @@ type Reader struct {
 	source *table.Source
 	at     cursor.Position
 	idle   bool // it needs none of the present records
+	// otherwise is why the source of the file does not show what it needs; "" if it does.
+	otherwise string
 }
 
 // Part is a partition.
@@ -133,6 +135,12 @@ func (r *retention) readers(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if reader.otherwise, err = r.ranOtherwise(ctx, p, rows); err != nil {
+			return err
+		}
+		if reader.otherwise != "" {
+			reader.Problem = reader.otherwise
+		}
 		reader.source = source
 		r.add(name, reader)
 	}
@@ -182,6 +190,25 @@ func (r *retention) reader(ctx context.Context, p Process, rows []cursor.Row) (R
 		reader.Problem, err = "rows before its cursor may be undelivered: "+promoted.Error(), nil
 	}
 	return reader, err
+}
+
+// ranOtherwise returns why the source of the file does not show what a process with a cursor needs: its worker reads
+// other rows, or in another order. "" if the file has that source, or takes more rows.
+func (r *retention) ranOtherwise(ctx context.Context, p Process, rows []cursor.Row) (string, error) {
+	if !slices.ContainsFunc(rows, func(row cursor.Row) bool { return row.Process == p.Name }) {
+		return "", nil
+	}
+	last, err := r.config.lastConfigured(ctx, r.pool, p)
+	if err != nil || last == nil {
+		return "", err
+	}
+	difference := last.needsOther(p.settings(last.settings[saltKey]))
+	if difference == "" {
+		return "", nil
+	}
+	return fmt.Sprintf("worker %s ran it from %s on with another source, so the rows that it needs are not those of this file: %s. "+
+		"Give this file the source of the worker's file; or, if this one is right, start the workers with it",
+		last.worker, last.at.UTC().Format(time.RFC3339), difference), nil
 }
 
 // reader returns a process of the file, with the position from which it goes on, or would start.
