@@ -127,12 +127,12 @@ func TestCollectClaims_EveryTableThatACursorReadsCounts(t *testing.T) {
 // An archive has the columns of its table, whatever the one with headers is called.
 func TestCollectClaims_AnArchiveKeepsItsColumnOfHeaders(t *testing.T) {
 	t.Parallel()
-	pool, config, dir := claiming(t, "")
+	pool, _, dir := claiming(t, "")
 	exec(t, pool, `
 		CREATE TABLE public.events (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT clock_timestamp(), meta jsonb, payload jsonb);
 		CREATE UNIQUE INDEX ON public.events (created_at, id);
 		CREATE TABLE public.kept (LIKE public.events)`)
-	config = ruled(t, "  a: {source: {table: public.events, columns: {headers: meta, payload: payload}}, sink: {stdout: {}}, claims: "+dir+", poll: 20ms}\n",
+	config := ruled(t, "  a: {source: {table: public.events, columns: {headers: meta, payload: payload}}, sink: {stdout: {}}, claims: "+dir+", poll: 20ms}\n",
 		"public.events", "keep: 1h, mode: archive, archive: public.kept")
 	needed := claimed(t, pool, dir, "needed", `INSERT INTO public.events (created_at, meta, payload) VALUES ('2026-01-01', jsonb_build_object('claim-check', $1::text), $2::jsonb)`)
 	claimed(t, pool, dir, "orphan", "")
