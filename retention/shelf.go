@@ -220,7 +220,7 @@ func archived(rows [][]byte) (content []byte, digests []string, err error) {
 	packed, lines := gzip.NewWriter(&b), sha256.New()
 	both := io.MultiWriter(packed, lines)
 	for _, row := range rows {
-		if _, err := both.Write(append(bytes.Clone(row), '\n')); err != nil {
+		if _, err := both.Write(line(row)); err != nil {
 			return nil, nil, err
 		}
 		digests = append(digests, hex.EncodeToString(lines.Sum(nil)[:digestBytes]))
@@ -229,4 +229,15 @@ func archived(rows [][]byte) (content []byte, digests []string, err error) {
 		return nil, nil, err
 	}
 	return b.Bytes(), digests, nil
+}
+
+// line makes one line of a row. A column of type json keeps the line breaks between its tokens. A string of JSON has none.
+func line(row []byte) []byte {
+	l := append(bytes.Clone(row), '\n')
+	for i, c := range row {
+		if c == '\n' || c == '\r' {
+			l[i] = ' '
+		}
+	}
+	return l
 }

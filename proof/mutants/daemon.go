@@ -142,6 +142,8 @@ var daemonMutants = []mutant{
 		code("retention.fileName", `beginning(table, first) + url.QueryEscape(string(last)) + "," + digest + suffix`, `beginning(table, first) + url.QueryEscape(string(last)) + "," + suffix`)),
 	mutate("a file is removed whose rows no other has", "command/internal/daemon.TestPrune_NoArchiveFileIsReplacedByOneOfOtherRows",
 		code("retention.pass.put", "!slices.Contains(digests, digestOf(other))", "false")),
+	mutate("an archived row is several lines", "command/internal/daemon.TestPrune_RowsThatGoBackFromFilesByTheCommandsOfThePageAreWhatTheyWere",
+		code("retention.line", `c == '\n' || c == '\r'`, "false")),
 	mutate("a partition is detached with a record of an open transaction", "command/internal/daemon.TestPrune_ATransactionThatWritesToAPartitionKeepsIt",
 		code("retention.pass.free", "len(writers) == 0", "true")),
 	mutate("a partition takes records after it was asked about", "command/internal/daemon.TestPrune_NoTransactionBeginsToWriteToAPartitionThatIsToGo",
