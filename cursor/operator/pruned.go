@@ -73,6 +73,8 @@ type Standing struct {
 	Class cursor.Class
 	// Late: its worker has yet to look for rows that were stamped before the position: see cursor.PromotedError.
 	Late bool
+	// Elsewhere: the position was made in another database, of which this one is a copy.
+	Elsewhere bool
 }
 
 // Removal is what one transaction removed.
@@ -122,7 +124,13 @@ SELECT pg_try_advisory_xact_lock_shared(` + seekKeySQL + `) AND pg_try_advisory_
 // standingsSQL has a snapshot of its own, taken after the lock: it sees every seek that came before. It locks no row:
 // that would wait for a worker, and the worker for it.
 const standingsSQL = `/* cursor.standings */
-SELECT process_name, position, state, coalesce(failed_class, ''), coalesce(timeline <> ` + tables.TimelineSQL + `, false)
+SELECT
+	process_name,
+	position,
+	state,
+	coalesce(failed_class, ''),
+	coalesce(timeline <> ` + tables.TimelineSQL + `, false),
+	coalesce(system_identifier <> ` + tables.SystemSQL + `, false) OR coalesce(database_oid <> ` + tables.DatabaseSQL + `, false)
 FROM {schema}.cursor
 ORDER BY process_name
 LIMIT 100001`

@@ -112,6 +112,7 @@ type retention struct {
 	unknown []string
 	// elsewhere are cursors that the file does not have, and that last read another table, or one that is not certain.
 	elsewhere []elsewhere
+	moved     []cursor.Moved
 	pause     func(context.Context, time.Duration) // between two looks
 }
 
@@ -120,6 +121,9 @@ type retention struct {
 func (r *retention) readers(ctx context.Context) error {
 	rows, err := r.store.List(ctx)
 	if err != nil {
+		return err
+	}
+	if r.moved, err = r.store.Moved(ctx); err != nil {
 		return err
 	}
 	for _, p := range r.config.Processes {
@@ -182,6 +186,10 @@ func (r *retention) reader(ctx context.Context, p Process, rows []cursor.Row) (R
 	}
 	if f := rows[at].Failure; f != nil && f.OfServer() {
 		reader.Problem = fmt.Sprintf("it is %s, with a failure of class %s: rows before its cursor may be undelivered", rows[at].State, f.Class)
+		return reader, nil
+	}
+	if i := slices.IndexFunc(r.moved, func(m cursor.Moved) bool { return m.Process == p.Name && m.Elsewhere }); i >= 0 {
+		reader.Problem = fmt.Sprintf("rows before its cursor may be undelivered: %s. Once you have compared receivers with the table: ordered-dispatcher restored --all --reason …", r.moved[i].Problem())
 		return reader, nil
 	}
 	err := r.store.Promoted(ctx, p.Name)
