@@ -308,6 +308,24 @@ func (o *Operator) PrunedAround(ctx context.Context, table, order string) ([]Pru
 	return o.lookUpPruned(ctx, prunedAroundSQL, table, order)
 }
 
+// droppedSQL looks for the lasting name of a table ($1 is its oid).
+var droppedSQL = `/* cursor.dropped */
+SELECT EXISTS (
+	SELECT
+	FROM {schema}.cursor_pruned
+	WHERE table_name = ` + fmt.Sprintf(lastingSQL, "$1::text::oid") + ` AND mode = 'drop' AND at >= $2::text::timestamptz
+)`
+
+// Dropped reports whether a rule of retention has taken a partition since a time of the database. When it noted that, no
+// process needed a row of the partition, and no row could come any more.
+func (o *Operator) Dropped(ctx context.Context, oid uint32, since time.Time) (bool, error) {
+	results, err := o.ask(ctx, o.db.Statement(droppedSQL, strconv.FormatUint(uint64(oid), 10), since.UTC().Format(time.RFC3339Nano)))
+	if err != nil {
+		return false, o.db.WithFix("read whether retention has dropped a partition", err)
+	}
+	return string(results[0].Rows[0][0]) == "t", nil
+}
+
 func (o *Operator) lookUpPruned(ctx context.Context, sql, table, order string) ([]Pruned, error) {
 	results, err := o.ask(ctx, o.db.Statement(sql, table, order))
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
@@ -66,7 +67,7 @@ func (d *doctor) lockers(ctx context.Context) error {
 	if d.long, err = longHolders(ctx, d.store, lockers, pause); err != nil {
 		return err
 	}
-	now, err := d.now(ctx)
+	now, err := databaseTime(ctx, d.pool)
 	if err != nil {
 		return err
 	}
@@ -87,9 +88,9 @@ func (d *doctor) lockers(ctx context.Context) error {
 
 const nowSQL = `/* doctor.now */ SELECT pg_catalog.clock_timestamp()`
 
-// now returns the database's time.
-func (d *doctor) now(ctx context.Context) (now time.Time, err error) {
-	err = ask(ctx, d.pool, func(ctx context.Context, tx pgx.Tx) error { return tx.QueryRow(ctx, nowSQL, binary).Scan(&now) })
+// databaseTime returns the database's time.
+func databaseTime(ctx context.Context, pool *pgxpool.Pool) (now time.Time, err error) {
+	err = ask(ctx, pool, func(ctx context.Context, tx pgx.Tx) error { return tx.QueryRow(ctx, nowSQL, binary).Scan(&now) })
 	return now, err
 }
 

@@ -197,7 +197,23 @@ func (r *retention) reader(ctx context.Context, p Process, rows []cursor.Row) (R
 	if errors.As(err, &promoted) {
 		reader.Problem, err = "rows before its cursor may be undelivered: "+promoted.Error(), nil
 	}
+	if err == nil && reader.Problem == "" {
+		reader.Problem, err = r.unsettled(ctx, rows[at])
+	}
 	return reader, err
+}
+
+// unsettled returns why rows before a cursor may be undelivered: a partition went away with them, the cursor has passed
+// their place, and they may be put back. "" if there is no such partition, or if an operator has decided.
+func (r *retention) unsettled(ctx context.Context, row cursor.Row) (string, error) {
+	gone, err := undecided(ctx, r.store, row.Process)
+	for _, g := range gone {
+		if row.Position > g.after {
+			return fmt.Sprintf("rows before its cursor may be undelivered: %s. `%s`, with a file that has the process, prints how to send them. If its receiver has them, or they are not wanted: %s",
+				g.problem(""), r.config.withFile("ordered-dispatcher doctor -c FILE"), r.config.withFile(seekTo(row.Process, row.Position))), nil
+		}
+	}
+	return "", err
 }
 
 // ranOtherwise returns why the source of the file does not show what a process with a cursor needs: its worker reads
