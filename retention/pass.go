@@ -293,6 +293,9 @@ func (p *pass) settle(standing []operator.Standing) error {
 		case reads && failure.OfServer():
 			return fmt.Errorf("%w: process %s is halted over its database (%s), so rows before its cursor may be undelivered: decide on that halt first",
 				ErrUnknown, visible.Line(s.Process), s.Class)
+		case reads && s.Elsewhere:
+			return fmt.Errorf("%w: the database is not the one the cursor of process %s belongs to, so rows before it may be undelivered: it was restored or copied. "+
+				"Once you have compared receivers with the table: ordered-dispatcher restored --all --reason …", ErrUnknown, visible.Line(s.Process))
 		case reads && s.Late:
 			return fmt.Errorf("%w: the database was restored or a standby promoted, and rows before the cursor of process %s may be undelivered: its worker looks for them at its next round",
 				ErrUnknown, visible.Line(s.Process))

@@ -73,6 +73,8 @@ type Standing struct {
 	Class cursor.Class
 	// Late: its worker has yet to look for rows that were stamped before the position: see cursor.PromotedError.
 	Late bool
+	// Elsewhere: the position was made in another database, of which this one is a copy.
+	Elsewhere bool
 }
 
 // Removal is what one transaction removed.
@@ -122,7 +124,13 @@ SELECT pg_try_advisory_xact_lock_shared(` + seekKeySQL + `) AND pg_try_advisory_
 // standingsSQL has a snapshot of its own, taken after the lock: it sees every seek that came before. It locks no row:
 // that would wait for a worker, and the worker for it.
 const standingsSQL = `/* cursor.standings */
-SELECT process_name, position, state, coalesce(failed_class, ''), coalesce(timeline <> ` + tables.TimelineSQL + `, false)
+SELECT
+	process_name,
+	position,
+	state,
+	coalesce(failed_class, ''),
+	coalesce(timeline <> ` + tables.TimelineSQL + `, false),
+	coalesce(system_identifier <> ` + tables.SystemSQL + `, false) OR coalesce(database_oid <> ` + tables.DatabaseSQL + `, false)
 FROM {schema}.cursor
 ORDER BY process_name
 LIMIT 100001`
@@ -298,6 +306,24 @@ LIMIT 2`
 // tables above and below it count, and what was removed while the table had another name, or was a partition.
 func (o *Operator) PrunedAround(ctx context.Context, table, order string) ([]Pruned, error) {
 	return o.lookUpPruned(ctx, prunedAroundSQL, table, order)
+}
+
+// droppedSQL looks for the lasting name of a table ($1 is its oid).
+var droppedSQL = `/* cursor.dropped */
+SELECT EXISTS (
+	SELECT
+	FROM {schema}.cursor_pruned
+	WHERE table_name = ` + fmt.Sprintf(lastingSQL, "$1::text::oid") + ` AND mode = 'drop' AND at >= $2::text::timestamptz
+)`
+
+// Dropped reports whether a rule of retention has taken a partition since a time of the database. When it noted that, no
+// process needed a row of the partition, and no row could come any more.
+func (o *Operator) Dropped(ctx context.Context, oid uint32, since time.Time) (bool, error) {
+	results, err := o.ask(ctx, o.db.Statement(droppedSQL, strconv.FormatUint(uint64(oid), 10), since.UTC().Format(time.RFC3339Nano)))
+	if err != nil {
+		return false, o.db.WithFix("read whether retention has dropped a partition", err)
+	}
+	return string(results[0].Rows[0][0]) == "t", nil
 }
 
 func (o *Operator) lookUpPruned(ctx context.Context, sql, table, order string) ([]Pruned, error) {

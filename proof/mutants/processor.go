@@ -169,6 +169,8 @@ var processorMutants = []mutant{
 		text("outbox.settingsSQL", `SET LOCAL row_security = off;`, ``)),
 	mutate("objects are collected while it is not known what a cursor reads", "command/internal/daemon.TestCollectClaims_RemovesNothingWhereReferencesCannotBeSeen",
 		code("command/internal/daemon.CollectClaims", "if err := found.certain(); err != nil { return nil, err }", "")),
+	mutate("objects of production are collected in a copy of its database", "command/internal/daemon.TestCollectClaims_InACopyOfTheDatabaseRemovesNothing",
+		code("command/internal/daemon.CollectClaims", "if err := found.original(ctx); err != nil { return nil, Reachable(err) }", "")),
 	mutate("objects of archived rows and of dead letters are collected", "command/internal/daemon.TestCollectClaims_RemovesOldObjectsToWhichNoRowRefers",
 		code("command/internal/daemon.retention.referring", "append(append(all, archived...), letters...)", "append(all, letters[:0]...)")),
 	mutate("objects of an archive are collected where its column of headers has another name", "command/internal/daemon.TestCollectClaims_AnArchiveKeepsItsColumnOfHeaders",

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/claim"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/outbox"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
@@ -47,7 +48,7 @@ type Collected struct {
 
 // CollectClaims finds the objects of claim checks to which no row refers, in each store of the file. All tables that a
 // cursor of this database reads may refer to them, and archives, dead letters, and c.Also. It refuses while a cursor is
-// there whose table is not known. The result is valid also with an error.
+// there whose table is not known, and in what may be a copy of the database. The result is valid also with an error.
 func CollectClaims(ctx context.Context, config Config, c Collection) ([]Collected, error) {
 	stores := config.claimStores()
 	defer config.stores.close()
@@ -68,6 +69,9 @@ func CollectClaims(ctx context.Context, config Config, c Collection) ([]Collecte
 	}
 	if err := found.certain(); err != nil {
 		return nil, err
+	}
+	if err := found.original(ctx); err != nil {
+		return nil, Reachable(err)
 	}
 	rows, err := found.referring(ctx, c.Also)
 	if err != nil {
@@ -92,6 +96,37 @@ func CollectClaims(ctx context.Context, config Config, c Collection) ([]Collecte
 		all = append(all, done)
 	}
 	return all, Reachable(errors.Join(errs...))
+}
+
+// original refuses in what may be a copy of the database: the rows that refer to the objects may be elsewhere. An old
+// primary that is started again has the cursors of before, and shows nothing.
+func (r *retention) original(ctx context.Context) error {
+	var all []error
+	refuse := func(process, problem string) {
+		all = append(all, fmt.Errorf("nothing was removed: process %s: %s", visible.Line(process), problem))
+	}
+	for _, m := range r.moved {
+		switch {
+		case m.Elsewhere:
+			refuse(m.Process, m.Problem())
+		case m.Promoted():
+			refuse(m.Process, fmt.Sprintf("the server's timeline was %d and is %d, and no worker has noted that: a standby was promoted, or this is a server that was restored", m.From, m.To))
+		}
+	}
+	rows, err := r.store.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if f := row.Failure; f != nil && f.Restored() && !slices.ContainsFunc(r.moved, func(m cursor.Moved) bool { return m.Process == row.Process }) {
+			refuse(row.Process, f.Error)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w. If this is a copy, the objects belong to another database: give its file a store of its own. "+
+		"If this database is the one that goes on: ordered-dispatcher restored --all --reason …", errors.Join(all...))
 }
 
 // claimStores returns each store of claim checks once.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/claim"
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/outbox"
 )
@@ -206,4 +207,36 @@ func TestCollectClaims_AStoreThatFailsIsNamed(t *testing.T) {
 	}})
 	require.ErrorContains(t, err, "collect in "+dir+": permission denied")
 	require.Equal(t, claim.Removed{Objects: 1, Bytes: 1}, all[0].Removed)
+}
+
+// TestCollectClaims_InACopyOfTheDatabaseRemovesNothing: the rows that refer to the objects are in the other one.
+func TestCollectClaims_InACopyOfTheDatabaseRemovesNothing(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ sql, says string }{
+		"a dump in another cluster":  {"UPDATE od.cursor SET system_identifier = system_identifier - 1", "process a: the database is not the one its cursor belongs to (system identifier "},
+		"a dump in another database": {"UPDATE od.cursor SET database_oid = database_oid::bigint - 1", "it was restored or copied"},
+		"a restore to a point in time": {"UPDATE od.cursor SET timeline = timeline + 6",
+			"process a: the server's timeline was 7 and is 1, and no worker has noted that"},
+		"a snapshot that was put back": {`UPDATE od.cursor SET state = 'halted', failed_class = 'restored', failed_error = 'went back', failed_attempts = 1, failed_position = '', failed_record_id = '', first_failed_at = now(), last_failed_at = now()`,
+			"process a: went back"},
+		"an old primary": {`UPDATE od.cursor SET state = 'halted', failed_class = 'old_primary', failed_error = 'ran elsewhere', failed_attempts = 1, failed_position = '', failed_record_id = '', first_failed_at = now(), last_failed_at = now()`,
+			"process a: ran elsewhere"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool, config, dir := claiming(t, "")
+			exec(t, pool, "INSERT INTO public.outbox (type, payload) VALUES ('a', '{}')")
+			require.NoError(t, drain(t, config))
+			elsewhere := claimed(t, pool, dir, "of production", "")
+			exec(t, pool, c.sql)
+			_, err := daemon.CollectClaims(t.Context(), config, daemon.Collection{OlderThan: 24 * time.Hour, Fate: daemon.DeleteObject})
+			require.ErrorContains(t, err, c.says)
+			require.ErrorContains(t, err, "ordered-dispatcher restored --all --reason …")
+			requireObject(t, dir, elsewhere)
+
+			fenced := cursor.Decision{Actor: "alice", Reason: "it is no copy", Fenced: true}
+			require.NoError(t, daemon.Restored(t.Context(), config, nil, fenced, func(daemon.Outcome) error { return nil }))
+			require.Equal(t, 1, collectClaims(t, config, daemon.Collection{}).Objects)
+		})
+	}
 }

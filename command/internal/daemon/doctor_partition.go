@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
@@ -14,7 +15,7 @@ import (
 )
 
 const (
-	// goneFor is how long the doctor names a partition that is gone. After that only the audit has it.
+	// goneFor is how long the doctor names a partition that is gone, if no rule of retention waits for it.
 	goneFor = 30 * 24 * time.Hour
 	// maxGone bounds how many events are examined.
 	maxGone = 1000
@@ -61,23 +62,22 @@ func (g gonePartition) among(tables []table.Partition) int {
 	return i
 }
 
-// undecided returns the partitions that went away since the last decision where the process goes on, each once.
-func (d *doctor) undecided(ctx context.Context, process string) (gone []gonePartition, err error) {
-	events, err := operator.New(d.store).Events(ctx, process, goneAction, maxGone)
+// undecided returns the partitions that went away since the last decision where a process goes on, each once.
+func undecided(ctx context.Context, store *cursor.Store, process string) (gone []gonePartition, err error) {
+	events, err := operator.New(store).Events(ctx, process, goneAction, maxGone)
 	if err != nil || len(events) == 0 {
 		return nil, err
 	}
 	var decided int64
 	for _, action := range []string{"seek", "forget"} {
-		last, _, err := operator.New(d.store).Last(ctx, process, action)
+		last, _, err := operator.New(store).Last(ctx, process, action)
 		if err != nil {
 			return nil, err
 		}
 		decided = max(decided, last.ID)
 	}
-	now, err := d.now(ctx)
 	for _, e := range events {
-		if e.ID < decided || now.Sub(e.At) > goneFor {
+		if e.ID < decided {
 			break
 		}
 		g := gonePartition{at: e.At, after: e.From}
@@ -88,9 +88,40 @@ func (d *doctor) undecided(ctx context.Context, process string) (gone []gonePart
 			gone[i].after, gone[i].Records = min(gone[i].after, g.after), max(gone[i].Records, g.Records)
 			continue
 		}
-		gone = append(gone, g)
+		taken, err := g.byRetention(ctx, store)
+		if err != nil {
+			return nil, err
+		}
+		if !taken {
+			gone = append(gone, g)
+		}
 	}
-	return gone, err
+	return gone, nil
+}
+
+// undecided is undecided without what is too old to be named. With rules of retention nothing is: they wait for the
+// decision.
+func (d *doctor) undecided(ctx context.Context, process string) ([]gonePartition, error) {
+	gone, err := undecided(ctx, d.store, process)
+	if err != nil || len(gone) == 0 || len(d.config.Rules) > 0 {
+		return gone, err
+	}
+	now, err := databaseTime(ctx, d.pool)
+	return slices.DeleteFunc(gone, func(g gonePartition) bool { return now.Sub(g.at) > goneFor }), err
+}
+
+// again returns how records that are put back are sent. They must not be before the cursor of a process that goes on:
+// retention would take them for delivered. A process that is halted cannot be paused, and its seek sets it running.
+func again(row cursor.Row, after cursor.Position, putBack string) string {
+	steps := []string{seekTo(row.Process, after), putBack}
+	switch row.State {
+	case cursor.Halted:
+		slices.Reverse(steps)
+	case cursor.Running:
+		process := visible.Shell(row.Process)
+		steps = append([]string{fmt.Sprintf("ordered-dispatcher pause %s --reason …", process)}, append(steps, fmt.Sprintf("ordered-dispatcher resume %s --reason …", process))...)
+	}
+	return strings.Join(steps, "; then ")
 }
 
 func (d *doctor) lost(ctx context.Context, process string, g gonePartition, row cursor.Row) error {
@@ -98,18 +129,23 @@ func (d *doctor) lost(ctx context.Context, process string, g gonePartition, row 
 	if err != nil {
 		return err
 	}
-	fix := g.Attach
+	putBack := g.Attach
 	switch {
 	case present == "":
-		fix = "put its records back from a backup"
+		putBack = "put its records back from a backup"
 	case g.Attach == "":
-		fix = fmt.Sprintf("insert the rows of %s after that position into %s, in their order, or stop the producers, give it its name back and insert there what the other one has received", present, g.Table)
+		putBack = fmt.Sprintf("insert the rows of %s after that position into %s, in their order, or stop the producers, give it its name back and insert there what the other one has received", present, g.Table)
 	}
-	d.find(process, Warn, fmt.Sprintf("%s; then %s, which sends again what follows that position; or, if the receiver has these records, settle it: %s",
-		fix, seekTo(process, g.after), seekTo(process, row.Position)),
-		"%s was %s before %s%s. At the last look before that it held %s after %s, which may not have been delivered",
-		g.Table, g.Fate, g.at.UTC().Format(time.RFC3339), g.now(present), countOf(g.Records), place(g.after))
+	d.find(process, Warn, fmt.Sprintf("%s. That sends again what follows that position. Or, if the receiver has these records, settle it: %s",
+		again(row, g.after, putBack), seekTo(process, row.Position)),
+		"%s", g.problem(present))
 	return nil
+}
+
+// problem describes a partition that is gone, and that has a name now; "" if it was dropped.
+func (g gonePartition) problem(present string) string {
+	return fmt.Sprintf("%s was %s before %s%s. At the last look before that it held %s after %s, which may not have been delivered",
+		g.Table, g.Fate, g.at.UTC().Format(time.RFC3339), g.now(present), countOf(g.Records), place(g.after))
 }
 
 // back reports on a partition that exists again. Neither its name nor the table itself brings the records back. It
@@ -121,14 +157,14 @@ func (d *doctor) back(ctx context.Context, process string, g gonePartition, sour
 	case err != nil:
 		return err
 	case held < g.Records:
-		d.find(process, Warn, fmt.Sprintf("put the others back from a backup, then %s, which sends again what follows that position; or, if they were delivered or are not wanted: %s",
-			seekTo(process, g.after), seekTo(process, row.Position)),
+		d.find(process, Warn, fmt.Sprintf("%s. That sends again what follows that position. Or, if they were delivered or are not wanted: %s",
+			again(row, g.after, "put the others back from a backup"), seekTo(process, row.Position)),
 			"%s was %s before %s, and is there again with %s of %s that it held after %s. The others may not have been delivered",
 			g.Table, g.Fate, g.at.UTC().Format(time.RFC3339), countOf(held), countOf(g.Records), place(g.after))
 		return nil
 	case p.OID() != g.OID:
-		d.find(process, Note, fmt.Sprintf("if they are others, put the former ones back from a backup. Then, or if the cursor has passed them: %s. If all is well: %s",
-			seekTo(process, g.after), seekTo(process, row.Position)),
+		d.find(process, Note, fmt.Sprintf("if they are others: %s. If the cursor has passed them: %s. If all is well: %s",
+			again(row, g.after, "put the former ones back from a backup"), seekTo(process, g.after), seekTo(process, row.Position)),
 			"%s was %s before %s, and was made anew. It holds %s after %s, as many as before or more: if they are others, the former ones may not have been delivered",
 			g.Table, g.Fate, g.at.UTC().Format(time.RFC3339), countOf(held), place(g.after))
 		return nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
@@ -31,7 +32,7 @@ func (d *doctor) cursors(ctx context.Context) (rows []cursor.Row) {
 	d.unlisted(rows)
 	d.restored(rows)
 	d.check(ctx, "", d.lockers)
-	d.check(ctx, "", d.identity)
+	d.check(ctx, "", func(ctx context.Context) error { return d.identity(ctx, rows) })
 	return rows
 }
 
@@ -66,7 +67,7 @@ func (d *doctor) lockers(ctx context.Context) error {
 	if d.long, err = longHolders(ctx, d.store, lockers, pause); err != nil {
 		return err
 	}
-	now, err := d.now(ctx)
+	now, err := databaseTime(ctx, d.pool)
 	if err != nil {
 		return err
 	}
@@ -87,9 +88,9 @@ func (d *doctor) lockers(ctx context.Context) error {
 
 const nowSQL = `/* doctor.now */ SELECT pg_catalog.clock_timestamp()`
 
-// now returns the database's time.
-func (d *doctor) now(ctx context.Context) (now time.Time, err error) {
-	err = ask(ctx, d.pool, func(ctx context.Context, tx pgx.Tx) error { return tx.QueryRow(ctx, nowSQL, binary).Scan(&now) })
+// databaseTime returns the database's time.
+func databaseTime(ctx context.Context, pool *pgxpool.Pool) (now time.Time, err error) {
+	err = ask(ctx, pool, func(ctx context.Context, tx pgx.Tx) error { return tx.QueryRow(ctx, nowSQL, binary).Scan(&now) })
 	return now, err
 }
 
@@ -105,51 +106,28 @@ func heldFor(since, now time.Time) Severity {
 	return Warn
 }
 
-// identitySQL finds cursors whose position was made in another database, or before a standby was promoted. It takes
-// the timeline from the name of the current WAL file, because the control file still has the old one after a
-// promotion.
-const identitySQL = `/* doctor.identity */
-SELECT
-	c.process_name,
-	c.system_identifier <> s.system_identifier OR coalesce(c.database_oid <> d.oid, false),
-	format('system identifier %s, now %s; oid %s, now %s', c.system_identifier, s.system_identifier, coalesce(c.database_oid::text, 'not noted'), d.oid),
-	coalesce(c.timeline, 1),
-	t.timeline,
-	coalesce(c.state = 'halted' AND c.failed_class IN ('clock', 'restored', 'old_primary', 'reset'), false)
-FROM {schema}.cursor c
-CROSS JOIN pg_control_system() s
-CROSS JOIN (SELECT ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int AS timeline) t
-JOIN pg_database d ON d.datname = current_database()
-WHERE c.system_identifier <> s.system_identifier OR c.timeline <> t.timeline OR c.database_oid <> d.oid
-ORDER BY c.process_name
-LIMIT 10000`
-
 // identity finds positions that came here with a copy of the database.
-func (d *doctor) identity(ctx context.Context) error {
-	var process, which string
-	var elsewhere, halted bool
-	var before, now int
-	return d.each(ctx, d.config.sql(identitySQL), []any{&process, &elsewhere, &which, &before, &now, &halted}, func() {
-		if elsewhere {
-			d.find(process, Refuse, fmt.Sprintf("compare what receivers have with the table; a worker halts the process, "+
-				"and `ordered-dispatcher retry %s` lets it go on from its cursor", visible.Shell(process)),
-				"the database is not the one its cursor belongs to (%s): it was restored or copied", which)
-			return
+func (d *doctor) identity(ctx context.Context, rows []cursor.Row) error {
+	all, err := d.store.Moved(ctx)
+	for _, m := range all {
+		halted := slices.ContainsFunc(rows, func(row cursor.Row) bool {
+			return row.Process == m.Process && row.State == cursor.Halted && row.Displaced()
+		})
+		switch {
+		case m.Elsewhere:
+			d.find(m.Process, Refuse, fmt.Sprintf("compare what receivers have with the table; a worker halts the process, "+
+				"and `ordered-dispatcher retry %s` lets it go on from its cursor", visible.Shell(m.Process)), "%s", m.Problem())
+		case halted: // its failure has more detail
+		case m.From == cursor.RestoredTimeline:
+			d.find(m.Process, Note, "", "it goes on after a restore: a worker looks at its next round for rows that were stamped before the cursor")
+		case m.From <= 0:
+			d.find(m.Process, Note, "", "it halted over the server's clock and was tried again: a worker looks at its next round for rows that were stamped before the cursor")
+		default:
+			d.find(m.Process, Note, "", "a standby was promoted since its last change of worker (timeline %d, now %d): if it had not received everything, "+
+				"receivers have records that are gone, and ids are used again", m.From, m.To)
 		}
-		if halted {
-			return // its failure has more detail
-		}
-		if before == cursor.RestoredTimeline {
-			d.find(process, Note, "", "it goes on after a restore: a worker looks at its next round for rows that were stamped before the cursor")
-			return
-		}
-		if before <= 0 {
-			d.find(process, Note, "", "it halted over the server's clock and was tried again: a worker looks at its next round for rows that were stamped before the cursor")
-			return
-		}
-		d.find(process, Note, "", "a standby was promoted since its last change of worker (timeline %d, now %d): if it had not received everything, "+
-			"receivers have records that are gone, and ids are used again", before, now)
-	})
+	}
+	return err
 }
 
 // each calls f for each row of a query.

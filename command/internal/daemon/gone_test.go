@@ -161,7 +161,7 @@ func TestGuard_NotesATableThatInheritsNoMore(t *testing.T) {
 	require.Equal(t, []string{"a public.special detached 1 "}, noted(t, pool))
 	findings := about(t, config)
 	require.Len(t, findings, 1)
-	require.Contains(t, findings[0].Fix, "ALTER TABLE public.special INHERIT public.bookings; then ordered-dispatcher seek a --to-start")
+	require.Contains(t, findings[0].Fix, "ordered-dispatcher seek a --to-start -c FILE --reason …; then ALTER TABLE public.special INHERIT public.bookings. That sends")
 }
 
 // TestGuard_NotesATableThatGoesDuringALook: the table is listed, and is gone when its records are asked for.

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
@@ -54,6 +55,7 @@ type remainder struct {
 	records int64           // counted up to table.MaxUndelivered
 	last    cursor.Position // where the records of the source's table ended; "" if that is not known
 	event   int64           // the last one in the audit before the question
+	seen    time.Time       // of the database, after the question
 }
 
 func newGuard(c RunConfig, pool *pgxpool.Pool, store *cursor.Store) (*guard, error) {
@@ -158,9 +160,14 @@ func (g *guard) remaining(ctx context.Context, process string, at cursor.Positio
 		if err != nil {
 			return nil, err
 		}
-		if records > 0 {
-			found[p.OID()] = remainder{Partition: p, after: at, records: records, event: event}
+		if records == 0 {
+			continue
 		}
+		seen, err := databaseTime(ctx, g.pool)
+		if err != nil {
+			return nil, err
+		}
+		found[p.OID()] = remainder{Partition: p, after: at, records: records, event: event, seen: seen}
 	}
 	if len(found) == 0 {
 		return found, nil
@@ -217,6 +224,21 @@ type goneDetail struct {
 	Fate    string `json:"fate"`
 	Records int64  `json:"records"`
 	Attach  string `json:"attach"` // "" for the table itself
+	// Seen is when it was last seen to hold records; nil in an event of a former version.
+	Seen *time.Time `json:"seen,omitempty"`
+}
+
+// byRetention reports whether a rule has taken a partition since it was seen: by then each process had passed its
+// records. A role that may not read that takes them for undelivered.
+func (d goneDetail) byRetention(ctx context.Context, store *cursor.Store) (bool, error) {
+	if d.Seen == nil {
+		return false, nil
+	}
+	dropped, err := operator.New(store).Dropped(ctx, d.OID, *d.Seen)
+	if denied(err) {
+		return false, nil
+	}
+	return dropped, err
 }
 
 const presentSQL = `/* daemon.partition_present */ SELECT coalesce((SELECT format('%s.%I', relnamespace::regnamespace, relname) FROM pg_class WHERE oid = $1), '')`
@@ -264,7 +286,10 @@ func (g *guard) noteOne(ctx context.Context, row cursor.Row, r remainder) error 
 	if err != nil {
 		return err
 	}
-	detail := goneDetail{Table: r.Name(), OID: r.OID(), Fate: fateDetached, Records: r.records, Attach: r.Attach}
+	detail := goneDetail{Table: r.Name(), OID: r.OID(), Fate: fateDetached, Records: r.records, Attach: r.Attach, Seen: &r.seen}
+	if taken, err := detail.byRetention(ctx, g.store); err != nil || taken {
+		return err
+	}
 	switch {
 	case present == "":
 		detail.Fate = fateDropped

@@ -276,8 +276,10 @@ func TestPrune_RefusesWhatHappensToCursorsMeanwhile(t *testing.T) {
 	for name, c := range map[string]struct{ sql, want string }{
 		"a halt": {`UPDATE od.cursor SET state = 'halted', failed_class = 'restored', failed_error = 'x', failed_attempts = 1, failed_position = '', failed_record_id = '', first_failed_at = now(), last_failed_at = now()`,
 			"process a is halted over its database (restored), so rows before its cursor may be undelivered: decide on that halt first"},
-		"a cursor":  {"INSERT INTO od.cursor (process_name, position) VALUES ('another', '')", "another has appeared"},
-		"a restore": {"UPDATE od.cursor SET timeline = 2147483647", "rows before the cursor of process a may be undelivered: its worker looks for them at its next round"}, // restored --all
+		"a dump in another cluster":  {"UPDATE od.cursor SET system_identifier = system_identifier - 1", "the database is not the one the cursor of process a belongs to"},
+		"a dump in another database": {"UPDATE od.cursor SET database_oid = database_oid::bigint - 1", "the database is not the one the cursor of process a belongs to"},
+		"a cursor":                   {"INSERT INTO od.cursor (process_name, position) VALUES ('another', '')", "another has appeared"},
+		"a restore":                  {"UPDATE od.cursor SET timeline = 2147483647", "rows before the cursor of process a may be undelivered: its worker looks for them at its next round"}, // restored --all
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

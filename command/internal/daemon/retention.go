@@ -112,6 +112,7 @@ type retention struct {
 	unknown []string
 	// elsewhere are cursors that the file does not have, and that last read another table, or one that is not certain.
 	elsewhere []elsewhere
+	moved     []cursor.Moved
 	pause     func(context.Context, time.Duration) // between two looks
 }
 
@@ -120,6 +121,9 @@ type retention struct {
 func (r *retention) readers(ctx context.Context) error {
 	rows, err := r.store.List(ctx)
 	if err != nil {
+		return err
+	}
+	if r.moved, err = r.store.Moved(ctx); err != nil {
 		return err
 	}
 	for _, p := range r.config.Processes {
@@ -184,12 +188,32 @@ func (r *retention) reader(ctx context.Context, p Process, rows []cursor.Row) (R
 		reader.Problem = fmt.Sprintf("it is %s, with a failure of class %s: rows before its cursor may be undelivered", rows[at].State, f.Class)
 		return reader, nil
 	}
+	if i := slices.IndexFunc(r.moved, func(m cursor.Moved) bool { return m.Process == p.Name && m.Elsewhere }); i >= 0 {
+		reader.Problem = fmt.Sprintf("rows before its cursor may be undelivered: %s. Once you have compared receivers with the table: ordered-dispatcher restored --all --reason …", r.moved[i].Problem())
+		return reader, nil
+	}
 	err := r.store.Promoted(ctx, p.Name)
 	var promoted *cursor.PromotedError
 	if errors.As(err, &promoted) {
 		reader.Problem, err = "rows before its cursor may be undelivered: "+promoted.Error(), nil
 	}
+	if err == nil && reader.Problem == "" {
+		reader.Problem, err = r.unsettled(ctx, rows[at])
+	}
 	return reader, err
+}
+
+// unsettled returns why rows before a cursor may be undelivered: a partition went away with them, the cursor has passed
+// their place, and they may be put back. "" if there is no such partition, or if an operator has decided.
+func (r *retention) unsettled(ctx context.Context, row cursor.Row) (string, error) {
+	gone, err := undecided(ctx, r.store, row.Process)
+	for _, g := range gone {
+		if row.Position > g.after {
+			return fmt.Sprintf("rows before its cursor may be undelivered: %s. `%s`, with a file that has the process, prints how to send them. If its receiver has them, or they are not wanted: %s",
+				g.problem(""), r.config.withFile("ordered-dispatcher doctor -c FILE"), r.config.withFile(seekTo(row.Process, row.Position))), nil
+		}
+	}
+	return "", err
 }
 
 // ranOtherwise returns why the source of the file does not show what a process with a cursor needs: its worker reads

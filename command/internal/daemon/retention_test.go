@@ -239,6 +239,8 @@ func TestPartitions_AreNotSafeWhileRowsBeforeACursorMayBeUndelivered(t *testing.
 		"a retry after the clock": {`UPDATE od.cursor SET timeline = 0`, "retried"},
 		"a halt over the clock":   {`UPDATE od.cursor SET state = 'halted', failed_position = position, failed_class = 'clock'`, "halted, with a failure of class clock"},
 		"the clock, in a pause":   {`UPDATE od.cursor SET state = 'paused', failed_position = position, failed_class = 'clock'`, "paused, with a failure of class clock"},
+		"a dump elsewhere":        {`UPDATE od.cursor SET system_identifier = system_identifier - 1`, "the database is not the one its cursor belongs to"},
+		"a dump beside it":        {`UPDATE od.cursor SET database_oid = database_oid::bigint - 1`, "ordered-dispatcher restored --all --reason …"},
 		"a halt as restored":      {`UPDATE od.cursor SET state = 'halted', failed_position = position, failed_class = 'restored'`, "halted, with a failure of class restored"},
 	} {
 		was := pgtest.Value[string](t, pool, "SELECT to_jsonb(c)::text FROM od.cursor c")
@@ -248,7 +250,7 @@ func TestPartitions_AreNotSafeWhileRowsBeforeACursorMayBeUndelivered(t *testing.
 			require.Contains(t, why[name], "rows before its cursor may be undelivered", because)
 			require.Contains(t, why[name], change.says)
 		}
-		exec(t, pool, `UPDATE od.cursor c SET (timeline, state, failed_position, failed_class) = (SELECT timeline, state, failed_position, failed_class FROM jsonb_populate_record(c, $1::jsonb))`, was)
+		exec(t, pool, `UPDATE od.cursor c SET (timeline, state, failed_position, failed_class, system_identifier, database_oid) = (SELECT timeline, state, failed_position, failed_class, system_identifier, database_oid FROM jsonb_populate_record(c, $1::jsonb))`, was)
 	}
 	require.Empty(t, partitions(t, config))
 }

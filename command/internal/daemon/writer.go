@@ -108,7 +108,7 @@ func (d *doctor) held(ctx context.Context, p Process, source *table.Source, s St
 	if err := s.stay(ctx, source); err != nil {
 		return err
 	}
-	now, err := d.now(ctx)
+	now, err := databaseTime(ctx, d.pool)
 	if err != nil {
 		return err
 	}
