@@ -40,6 +40,8 @@ var retentionMutants = []mutant{
 		code("sources/table.change", "changed < rows", "changed < 0")),
 	mutate("mode mark begins after rows that it has never seen", "command/internal/daemon.TestPrune_MarksRowsAfterATruncateThatBeginsAgain",
 		code("retention.pass.begin", "after, err = p.pruning.Marked(ctx, tx, p.Rule.Column, through[i].Through)", "after = through[i].Through")),
+	mutate("each pass leaves another call behind in a directory that hangs", "retention.TestDirectory_ThatHangsIsLeftBehindOnceUntilItAnswers",
+		code("retention.call", "if _, hangs := hanging.Load(d); hangs { return none, &hangsError{d} }", "")),
 	mutate("erase leaves the calls that a shadow recorded", "command/internal/daemon.TestErase_DeletesTheCallsThatAShadowRecorded",
 		code("command/internal/daemon.Config.eraseCalls", "!is || i < 0", "true || !is || i < 0")),
 	mutate("an archive is the table itself, or of its tree", "command/internal/daemon.TestPrune_RefusesAnArchiveInTheTreeOfItsTable",
