@@ -174,26 +174,32 @@ var pruneTx = pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
 
 // Prune calls f in a transaction in which no cursor moves back, with the cursors of the schema. It notes what f removed,
 // and commits both. It returns ErrBusy, without a wait, if another session has the table or a seek is under way. table
-// has its schema.
+// has its schema. cursor.ErrUncertain means that the COMMIT was not answered.
 func (o *Operator) Prune(ctx context.Context, table string, f func(context.Context, pgx.Tx, []Standing) (Removal, error)) error {
 	var refused error // by f, whose statements are about other tables than ours
+	var made bool     // all statements before the COMMIT
 	err := o.db.OnConnection(ctx, func(conn *pgxpool.Conn) error {
 		return answer.Within(ctx, pruneTimeout, func(ctx context.Context) error {
 			return pgx.BeginTxFunc(ctx, conn, pruneTx, func(tx pgx.Tx) error {
-				return o.prune(ctx, tx, table, func(ctx context.Context, tx pgx.Tx, standing []Standing) (removal Removal, err error) {
+				err := o.prune(ctx, tx, table, func(ctx context.Context, tx pgx.Tx, standing []Standing) (removal Removal, err error) {
 					removal, refused = f(ctx, tx, standing)
 					return removal, refused
 				})
+				made = err == nil
+				return err
 			})
 		})
 	})
+	doing := "remove rows of " + visible.Line(table)
 	switch {
 	case err == nil || errors.Is(err, ErrBusy):
 		return err
 	case refused != nil:
 		return refused
+	case made && !errors.Is(err, pgx.ErrTxCommitRollback):
+		return o.db.WithFix(doing, tables.Uncertain(err))
 	default:
-		return o.db.WithFix("remove rows of "+visible.Line(table), err)
+		return o.db.WithFix(doing, err)
 	}
 }
 

@@ -367,10 +367,15 @@ func (o *Operator) explain(ctx context.Context, err error) error {
 	case errors.Is(err, cursor.ErrMoved):
 		return fmt.Errorf("%w; nothing was changed: look at `ordered-dispatcher status %s` and decide again", err, visible.Shell(o.process))
 	case errors.Is(err, cursor.ErrUncertain):
-		return fmt.Errorf("%w; before you do it again, check whether it was done: `ordered-dispatcher history %s`", err, visible.Shell(o.process))
+		return uncertain(o.process, err)
 	default:
 		return Reachable(err)
 	}
+}
+
+// uncertain adds to cursor.ErrUncertain where to look.
+func uncertain(process string, err error) error {
+	return fmt.Errorf("%w; before you do it again, check whether it was done: `ordered-dispatcher history %s`", err, visible.Shell(process))
 }
 
 // unknown adds the names of the processes that exist.

@@ -84,12 +84,14 @@ func (c Config) prune(ctx context.Context, pool *pgxpool.Pool, store *cursor.Sto
 const usersOf = "SELECT pid, application_name, xact_start, query FROM pg_stat_activity WHERE pid IN (" +
 	"SELECT pid FROM pg_locks WHERE relation = '%[1]s'::regclass OR relation IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = '%[1]s'::regclass))"
 
-// afterRefusal is the next step after an error of the server; "" if it has none.
+// afterRefusal is the next step after an error of a pass; "" if it has none.
 func (c Config) afterRefusal(name string, err error) string {
 	var refused *pgconn.PgError
 	switch {
 	case waitedForLock(err):
 		return "; another session uses it, and a later pass tries again. To find that: " + fmt.Sprintf(usersOf, strings.ReplaceAll(name, "'", "''"))
+	case errors.Is(err, cursor.ErrUncertain):
+		return "; a later pass goes on with the rows that are still there"
 	case errors.As(err, &refused) && refused.Code == "42501":
 		return "; next: run what `" + c.withFile("ordered-dispatcher grants -c FILE") + "` prints"
 	default:
