@@ -294,8 +294,8 @@ func (p *pass) settle(standing []operator.Standing) error {
 			return fmt.Errorf("%w: process %s is halted over its database (%s), so rows before its cursor may be undelivered: decide on that halt first",
 				ErrUnknown, visible.Line(s.Process), s.Class)
 		case reads && s.Late:
-			return fmt.Errorf("%w: the database was restored or a standby promoted, and rows before the cursor of process %s may be undelivered: its worker looks for them at its next round",
-				ErrUnknown, visible.Line(s.Process))
+			return fmt.Errorf("%w: the database was restored or a standby promoted, and rows before the cursor of process %s may be undelivered: its worker looks for them %s",
+				ErrUnknown, visible.Line(s.Process), p.whenLooked(s))
 		}
 		p.states[s.Process], at[s.Process] = s.State, s.Position
 	}
@@ -312,6 +312,15 @@ func (p *pass) settle(standing []operator.Standing) error {
 		}
 	})
 	return nil
+}
+
+// whenLooked is when a worker looks for late rows of a process: it must run.
+func (p *pass) whenLooked(s operator.Standing) string {
+	if s.State == cursor.Running {
+		return "at its next round"
+	}
+	i := slices.IndexFunc(p.Readers, func(r Reader) bool { return r.Process == s.Process })
+	return fmt.Sprintf("once it runs, and it is %s: %s", s.State, p.Readers[i].fix(s.State))
 }
 
 // holds describes who needs a row that is old enough.

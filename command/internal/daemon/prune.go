@@ -68,11 +68,11 @@ func (c Config) ruled() (all []string) {
 func (c Config) prune(ctx context.Context, pool *pgxpool.Pool, store *cursor.Store, r TableRule, pass Pass) (rules.Report, error) {
 	config, err := c.passConfig(ctx, pool, store, r, r.deletes())
 	if err != nil {
-		return rules.Report{Table: r.Table, Mode: r.Mode}, fmt.Errorf("retention of %s: %w", visible.Line(r.Table), err)
+		return rules.Report{Table: r.Table, Mode: r.Filled().Mode}, fmt.Errorf("retention of %s: %w", visible.Line(r.Table), err)
 	}
 	report, err := pass(ctx, config)
 	if report.Table == "" {
-		report.Table, report.Mode = r.Table, r.Mode
+		report.Table, report.Mode = r.Table, r.Filled().Mode
 	}
 	if err != nil {
 		err = fmt.Errorf("retention of %s: %w%s", visible.Line(r.Table), err, c.afterRefusal(report.Table, err))
