@@ -193,7 +193,7 @@ func (p *pass) begin(ctx context.Context) (after cursor.Position, err error) {
 	if err != nil {
 		return "", err
 	}
-	i := slices.IndexFunc(through, func(pruned operator.Pruned) bool { return pruned.Mode == string(ModeMark) })
+	i := slices.IndexFunc(through, func(pruned operator.Pruned) bool { return pruned.Marks() })
 	if i < 0 {
 		return "", nil
 	}
