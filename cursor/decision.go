@@ -57,6 +57,9 @@ type Decision struct {
 	// Order is the order of that source, as table.Source.Ordering returns it. In another order than that of a removal, it
 	// is not known whether a step back meets removed records, so it is refused, too. "" is an order of no removal.
 	Order string
+	// Whole asserts that the source takes every row of its table, so it has no `where`. Then rows that retention has only
+	// marked are not missing.
+	Whole bool
 	// Pruned allows them to go to such a place all the same.
 	Pruned bool
 	// DryRun reads the row without a lock, checks the rest, and changes nothing.

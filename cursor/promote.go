@@ -99,7 +99,7 @@ WHERE c.process_name = $1 AND c.timeline <> server.timeline`
 func (s *Store) Promoted(ctx context.Context, process string) error {
 	results, err := s.db.Once(ctx, s.db.Timeout, tables.BeginRead, s.db.Statement(promotedSQL, process))
 	if err != nil {
-		return s.db.Explain("read", process, err)
+		return s.db.Explain("read", process, tables.Standby(err))
 	}
 	if len(results[0].Rows) == 0 {
 		return nil

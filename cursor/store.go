@@ -193,7 +193,7 @@ func (s *Store) create(ctx context.Context, process string, at Position, again s
 func (s *Store) MayBeLost(ctx context.Context) (bool, error) {
 	results, err := s.ask(ctx, s.db.Statement("/* cursor.may_be_lost */\nSELECT "+tables.MayBeLaterSQL))
 	if err != nil {
-		return false, s.db.WithFix("look whether cursors may be lost", err)
+		return false, s.db.WithFix("look whether cursors may be lost", tables.Standby(err))
 	}
 	return string(results[0].Rows[0][0]) == "t", nil
 }

@@ -46,6 +46,7 @@
 //   - A pass knows what every cursor of the schema reads, or removes nothing. It does not see those of other schemas. A cursor that appears in between ends
 //     the pass.
 //   - A shelf has 8 s for a batch. One that is away costs nothing but the pass: no row is deleted before its file is there.
+//     A call to a file system that hangs is left behind, and no second one is made in that directory until it ends.
 //   - A transaction that removes rows is a writer of the table, so the fence waits for it. It has at most Batch rows,
 //     waits at most 100 ms for a lock, and the pass then rests as long as the transaction took.
 //   - A row and its copy in an archive table change in one transaction. A file is on the disk before its rows are

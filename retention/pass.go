@@ -193,7 +193,7 @@ func (p *pass) begin(ctx context.Context) (after cursor.Position, err error) {
 	if err != nil {
 		return "", err
 	}
-	i := slices.IndexFunc(through, func(pruned operator.Pruned) bool { return pruned.Mode == string(ModeMark) })
+	i := slices.IndexFunc(through, func(pruned operator.Pruned) bool { return pruned.Marks() })
 	if i < 0 {
 		return "", nil
 	}
@@ -297,8 +297,8 @@ func (p *pass) settle(standing []operator.Standing) error {
 			return fmt.Errorf("%w: the database is not the one the cursor of process %s belongs to, so rows before it may be undelivered: it was restored or copied. "+
 				"Once you have compared receivers with the table: ordered-dispatcher restored --all --reason …", ErrUnknown, visible.Line(s.Process))
 		case reads && s.Late:
-			return fmt.Errorf("%w: the database was restored or a standby promoted, and rows before the cursor of process %s may be undelivered: its worker looks for them at its next round",
-				ErrUnknown, visible.Line(s.Process))
+			return fmt.Errorf("%w: the database was restored or a standby promoted, and rows before the cursor of process %s may be undelivered: its worker looks for them %s",
+				ErrUnknown, visible.Line(s.Process), p.whenLooked(s))
 		}
 		p.states[s.Process], at[s.Process] = s.State, s.Position
 	}
@@ -315,6 +315,15 @@ func (p *pass) settle(standing []operator.Standing) error {
 		}
 	})
 	return nil
+}
+
+// whenLooked is when a worker looks for late rows of a process: it must run.
+func (p *pass) whenLooked(s operator.Standing) string {
+	if s.State == cursor.Running {
+		return "at its next round"
+	}
+	i := slices.IndexFunc(p.Readers, func(r Reader) bool { return r.Process == s.Process })
+	return fmt.Sprintf("once it runs, and it is %s: %s", s.State, p.Readers[i].fix(s.State))
 }
 
 // holds describes who needs a row that is old enough.

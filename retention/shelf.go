@@ -9,10 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -48,72 +45,6 @@ func (c Config) shelf() (Shelf, error) {
 // shelfTimeout bounds what one batch asks of its shelf. The transaction is open meanwhile, and the server ends it after
 // 10 s without a statement: see operator.Prune.
 const shelfTimeout = 8 * time.Second
-
-// Directory is a Shelf in the file system.
-type Directory string
-
-const (
-	writing   = ".writing-"    // begins the name of a file until it is whole
-	abandoned = 24 * time.Hour // a pass that writes has some seconds, so one that was killed has left an older file
-)
-
-// Put writes a file under another name, has it on the disk, and then gives it its name. It removes files that passes which
-// were killed have left, of all tables: they share the directory. Should one be alive after all, it fails, and a later pass
-// writes the file again.
-func (d Directory) Put(ctx context.Context, name string, content []byte) error {
-	d.sweep(ctx)
-	temporary, err := os.CreateTemp(string(d), writing+"*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temporary.Name()) // gone by then, unless something failed
-	_, err = temporary.Write(content)
-	if err = errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(temporary.Name(), filepath.Join(string(d), name)); err != nil {
-		return err
-	}
-	return d.sync()
-}
-
-// sweep removes files that were not finished. One that another user owns may stay: it takes nothing but room.
-func (d Directory) sweep(ctx context.Context) {
-	names, _ := d.List(ctx, writing)
-	for _, name := range names {
-		if is, err := os.Lstat(filepath.Join(string(d), name)); err == nil && time.Since(is.ModTime()) > abandoned {
-			_ = d.Remove(ctx, name)
-		}
-	}
-}
-
-// sync has the names of the directory on the disk.
-func (d Directory) sync() error {
-	dir, err := os.Open(string(d))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
-}
-
-// List reads the directory.
-func (d Directory) List(_ context.Context, prefix string) (names []string, err error) {
-	entries, err := os.ReadDir(string(d))
-	for _, entry := range entries {
-		if strings.HasPrefix(entry.Name(), prefix) {
-			names = append(names, entry.Name())
-		}
-	}
-	return names, err
-}
-
-// Remove removes a file.
-func (d Directory) Remove(_ context.Context, name string) error {
-	if err := os.Remove(filepath.Join(string(d), name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
 
 const (
 	suffix       = ".jsonl.gz"
@@ -206,9 +137,10 @@ func (p *pass) put(ctx context.Context, prefix, name string, content []byte, dig
 	return nil
 }
 
-// overdue names a deadline of ours.
+// overdue names a deadline of ours. A directory that hangs is named by its own error.
 func overdue(ctx context.Context, err error) error {
-	if err != nil && ctx.Err() != nil && !errors.Is(context.Cause(ctx), context.Canceled) {
+	var hangs *hangsError
+	if err != nil && ctx.Err() != nil && !errors.As(err, &hangs) && !errors.Is(context.Cause(ctx), context.Canceled) {
 		return fmt.Errorf("%w: %w", context.Cause(ctx), err)
 	}
 	return err

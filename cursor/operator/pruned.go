@@ -28,7 +28,8 @@ type Pruned struct {
 	Table string
 	// Through is the position of the last row that was removed.
 	Through cursor.Position
-	// Mode is that of the rule that removed the last rows, and Place where these rows are; "" if nowhere.
+	// Mode is that of the rule that removed the last rows, and Place where these rows are; "" if nowhere. If others were
+	// removed before the last ones were marked, Mode has both, and Place is that of the others.
 	Mode, Place string
 	// Removed is how many rows were removed in all, by the server's estimate for a partition, and At when the last ones
 	// were, by the database's clock.
@@ -48,6 +49,15 @@ func (p Pruned) String() string {
 	return fmt.Sprintf("records of %s up to position %s %s (retention, mode %s)", visible.Line(p.Table), visible.Cut(string(p.Through)), fate, p.Mode)
 }
 
+// marks is the mode that leaves rows in the table.
+const marks = "mark"
+
+// Kept reports that all of the rows are in the table: they were marked, and none was removed before.
+func (p Pruned) Kept() bool { return p.Mode == marks }
+
+// Marks reports that the last rows were marked.
+func (p Pruned) Marks() bool { return p.Kept() || strings.HasPrefix(p.Mode, marksAfter) }
+
 // PrunedError refuses a seek to a place whose records are not all there any more, or may not be.
 type PrunedError struct {
 	Process string
@@ -55,13 +65,20 @@ type PrunedError struct {
 }
 
 func (e *PrunedError) Error() string {
-	if e.Apart {
-		return fmt.Sprintf("%s, so this replay may lack some of them: the positions of %s cannot be compared with that one. "+
-			"To go there with what the table holds, add --pruned", e.Pruned, visible.Line(e.Process))
+	lacking := "them"
+	switch {
+	case e.Kept():
+		lacking = "those of them that source.where leaves out"
+	case e.Apart:
+		lacking = "some of them"
 	}
-	return fmt.Sprintf("%s, so this replay would lack them. To send what is still there: "+
+	if e.Apart {
+		return fmt.Sprintf("%s, so this replay may lack %s: the positions of %s cannot be compared with that one. "+
+			"To go there with what the table holds, add --pruned", e.Pruned, lacking, visible.Line(e.Process))
+	}
+	return fmt.Sprintf("%s, so this replay would lack %s. To send what is still there: "+
 		"ordered-dispatcher seek %s --to-position %s -c FILE --reason …. To go back further with what the table holds, for example once the rows are put back, add --pruned",
-		e.Pruned, visible.Shell(e.Process), visible.Shell(string(e.Through)))
+		e.Pruned, lacking, visible.Shell(e.Process), visible.Shell(string(e.Through)))
 }
 
 // Standing is the part of a cursor's row that decides whether rows may go.
@@ -142,10 +159,22 @@ const maxStandings = 100_000
 // database as well: elsewhere, another table has the oid. No name of a table looks like it.
 const lastingSQL = `'table ' || %s || ' of database ' || ` + tables.DatabaseSQL + ` || ' of system ' || ` + tables.SystemSQL
 
+// modeSQL is the mode of a row after a removal, and placeSQL its place. Rows that were marked are in the table, so a mode
+// that has removed others stays known beside it. ($4) and ($5) are those of the removal, and pruned is the row.
+const (
+	marksAfter = marks + " after "
+	modeSQL    = `CASE
+		WHEN $4 <> '` + marks + `' THEN $4
+		WHEN pruned.mode = '` + marks + `' OR pruned.mode LIKE '` + marksAfter + `%' THEN pruned.mode
+		ELSE '` + marksAfter + `' || pruned.mode END`
+	placeSQL = `CASE WHEN $4 <> '` + marks + `' OR pruned.mode = '` + marks + `' THEN $5 ELSE pruned.place END`
+)
+
 // prunedSQL notes a removal under the name of the rule's table ($1), and under the lasting names of that table and of
 // those that had the rows ($7), with the last positions ($3) of its orders ($2). The name alone comes along when the
 // database is restored from a dump. A place is right only if every removal was noted in its order. So a name that has
-// some gets no further order, and an order that no process reads in any more becomes a past one, which is no order.
+// some gets no further order, and an order that no process reads in any more becomes a past one, which is no order. A past
+// one whose rows were only marked changes once more, when others are removed.
 var prunedSQL = `/* cursor.pruned_through */
 WITH known (name) AS (
 	SELECT $1::text
@@ -154,11 +183,14 @@ WITH known (name) AS (
 	FROM unnest($7::text[]::oid[] || to_regclass($1)::oid) t (oid)
 	WHERE t.oid IS NOT NULL
 ), past AS (
-	UPDATE {schema}.cursor_pruned
-	SET kind = '` + pastOrder + `' || kind
+	UPDATE {schema}.cursor_pruned pruned
+	SET
+		kind = CASE WHEN kind LIKE '` + pastOrder + `%' THEN '' ELSE '` + pastOrder + `' END || kind,
+		mode = ` + modeSQL + `,
+		place = ` + placeSQL + `
 	WHERE table_name IN (SELECT name FROM known)
 		AND kind <> ALL ($2::text[])
-		AND kind NOT LIKE '` + pastOrder + `%'
+		AND (kind NOT LIKE '` + pastOrder + `%' OR mode = '` + marks + `' AND $4 <> '` + marks + `')
 )
 INSERT INTO {schema}.cursor_pruned AS pruned (table_name, kind, through, mode, place, removed)
 SELECT known.name, o.kind, o.through, $4::text, $5::text, $6::bigint
@@ -168,8 +200,8 @@ WHERE NOT EXISTS (SELECT FROM {schema}.cursor_pruned p WHERE p.table_name = know
 	OR EXISTS (SELECT FROM {schema}.cursor_pruned p WHERE p.table_name = known.name AND p.kind = o.kind)
 ON CONFLICT (table_name, kind) DO UPDATE SET
 	through = greatest(pruned.through, excluded.through),
-	mode = excluded.mode,
-	place = excluded.place,
+	mode = ` + modeSQL + `,
+	place = ` + placeSQL + `,
 	removed = pruned.removed + CASE WHEN excluded.through > pruned.through THEN excluded.removed ELSE 0 END,
 	at = clock_timestamp()`
 
@@ -182,26 +214,32 @@ var pruneTx = pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
 
 // Prune calls f in a transaction in which no cursor moves back, with the cursors of the schema. It notes what f removed,
 // and commits both. It returns ErrBusy, without a wait, if another session has the table or a seek is under way. table
-// has its schema.
+// has its schema. cursor.ErrUncertain means that the COMMIT was not answered.
 func (o *Operator) Prune(ctx context.Context, table string, f func(context.Context, pgx.Tx, []Standing) (Removal, error)) error {
 	var refused error // by f, whose statements are about other tables than ours
+	var made bool     // all statements before the COMMIT
 	err := o.db.OnConnection(ctx, func(conn *pgxpool.Conn) error {
 		return answer.Within(ctx, pruneTimeout, func(ctx context.Context) error {
 			return pgx.BeginTxFunc(ctx, conn, pruneTx, func(tx pgx.Tx) error {
-				return o.prune(ctx, tx, table, func(ctx context.Context, tx pgx.Tx, standing []Standing) (removal Removal, err error) {
+				err := o.prune(ctx, tx, table, func(ctx context.Context, tx pgx.Tx, standing []Standing) (removal Removal, err error) {
 					removal, refused = f(ctx, tx, standing)
 					return removal, refused
 				})
+				made = err == nil
+				return err
 			})
 		})
 	})
+	doing := "remove rows of " + visible.Line(table)
 	switch {
 	case err == nil || errors.Is(err, ErrBusy):
 		return err
 	case refused != nil:
 		return refused
+	case made && !errors.Is(err, pgx.ErrTxCommitRollback):
+		return o.db.WithFix(doing, tables.Uncertain(err))
 	default:
-		return o.db.WithFix("remove rows of "+visible.Line(table), err)
+		return o.db.WithFix(doing, err)
 	}
 }
 
@@ -268,8 +306,8 @@ func (o *Operator) Pruned(ctx context.Context, table, order string) ([]Pruned, e
 }
 
 // prunedAroundSQL finds the furthest place in an order ($2), among those of a table ($1), of the tables above and below
-// it, and of those that it was. Of those that have none in that order it finds the latest removal. A name has quotes or
-// not: see Decision.Table. It uses the indexes of pg_inherits.
+// it, and of those that it was. Of those that have none in that order it finds the latest removal. Rows that were only
+// marked have a place of their own, which comes after. A name has quotes or not: see Decision.Table. It uses the indexes of pg_inherits.
 var prunedAroundSQL = `/* cursor.pruned_around */
 WITH RECURSIVE above (oid) AS (
 	SELECT to_regclass($1)::oid
@@ -296,16 +334,22 @@ WITH RECURSIVE above (oid) AS (
 	FROM {schema}.cursor_pruned
 	WHERE table_name IN (SELECT name FROM known)
 )
-SELECT DISTINCT ON (own) $1::text, through, mode, place, removed, (extract(epoch FROM at) * 1000000)::bigint::text, NOT own
+SELECT DISTINCT ON (own, mode = '` + marks + `') $1::text, through, mode, place, removed, (extract(epoch FROM at) * 1000000)::bigint::text, NOT own
 FROM noted
 WHERE own OR NOT whole
-ORDER BY own DESC, CASE WHEN own THEN through END DESC, at DESC
-LIMIT 2`
+ORDER BY own DESC, mode = '` + marks + `', CASE WHEN own THEN through END DESC, at DESC
+LIMIT 4`
 
-// PrunedAround returns how far rows are gone that a process would read from a table in an order: see Decision. Rules of
+// PrunedAround returns how far rows are gone that a process would read from a table in an order, as d has them. Rules of
 // tables above and below it count, and what was removed while the table had another name, or was a partition.
-func (o *Operator) PrunedAround(ctx context.Context, table, order string) ([]Pruned, error) {
-	return o.lookUpPruned(ctx, prunedAroundSQL, table, order)
+func (o *Operator) PrunedAround(ctx context.Context, d cursor.Decision) ([]Pruned, error) {
+	all, err := o.lookUpPruned(ctx, prunedAroundSQL, d.Table, d.Order)
+	return gone(all, d), err
+}
+
+// gone leaves out rows that the source of a decision reads all the same.
+func gone(all []Pruned, d cursor.Decision) []Pruned {
+	return slices.DeleteFunc(all, func(p Pruned) bool { return d.Whole && p.Kept() })
 }
 
 // droppedSQL looks for the lasting name of a table ($1 is its oid).
@@ -373,11 +417,11 @@ func (o *Operator) checkPruned(ctx context.Context, conn *pgx.Conn, process stri
 	if d.Table == "" || d.Pruned {
 		return nil
 	}
-	gone, err := parsePruned(results[1].Rows)
+	around, err := parsePruned(results[1].Rows)
 	if err != nil {
 		return err
 	}
-	return lacks(process, from, to, gone)
+	return lacks(process, from, to, gone(around, d))
 }
 
 // rehearsePruned is checkPruned without a lock.
@@ -385,7 +429,7 @@ func (o *Operator) rehearsePruned(ctx context.Context, process string, from, to 
 	if d.Table == "" || d.Pruned {
 		return nil
 	}
-	all, err := o.PrunedAround(ctx, d.Table, d.Order)
+	all, err := o.PrunedAround(ctx, d)
 	if err != nil {
 		return err
 	}

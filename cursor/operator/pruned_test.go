@@ -1,12 +1,16 @@
 package operator_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
@@ -27,4 +31,49 @@ func TestPrune_SeesWhatWasCommittedSinceItBeganWhateverTheDefaultIsolation(t *te
 		return none, nil
 	})
 	require.NoError(t, err)
+}
+
+// A removal may be done although its COMMIT was not answered. Who takes the error of an erasure for a refusal erases again,
+// and notes that there was nothing.
+func TestPrune_WhoseCommitIsNotAnsweredMayHaveBeenMade(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	created(t, pool, "a")
+	address, link := pgtest.Proxy(t, pgtest.URL(t))
+	far, err := pgxpool.New(t.Context(), address)
+	require.NoError(t, err)
+	t.Cleanup(far.Close)
+	made := func() bool { return pgtest.Value[bool](t, pool, "SELECT EXISTS (SELECT FROM dispatch.cursor_pruned)") }
+	link.OnData(func(fromServer bool, data []byte) {
+		if fromServer && bytes.Contains(data, []byte("COMMIT\x00")) && made() {
+			link.Cut()
+		}
+	})
+	refuse := errors.New("no")
+	removal := operator.Removal{Through: map[string]cursor.Position{"int id": "int:1"}, Rows: 1, Mode: "delete"}
+	remove := func(err error) error {
+		return operator.New(store(t, far, "w")).Prune(t.Context(), "public.bookings", func(context.Context, pgx.Tx, []operator.Standing) (operator.Removal, error) {
+			return removal, err
+		})
+	}
+	require.Equal(t, refuse, remove(refuse))
+	require.False(t, made())
+	require.ErrorIs(t, remove(nil), cursor.ErrUncertain)
+	require.True(t, made())
+}
+
+// The server itself says that nothing was removed.
+func TestPrune_WhoseCommitIsRefusedRemovedNothing(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	s := created(t, pool, "a")
+	exec(t, pool, `
+		CREATE FUNCTION dispatch.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;
+		CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON dispatch.cursor_pruned DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION dispatch.refuse()`)
+	removal := operator.Removal{Through: map[string]cursor.Position{"int id": "int:1"}, Rows: 1, Mode: "delete"}
+	err := operator.New(s).Prune(t.Context(), "public.bookings", func(context.Context, pgx.Tx, []operator.Standing) (operator.Removal, error) {
+		return removal, nil
+	})
+	require.ErrorContains(t, err, "no")
+	require.NotErrorIs(t, err, cursor.ErrUncertain)
 }

@@ -122,6 +122,9 @@ func (s *Source) Ordering(ctx context.Context) (string, error) {
 	return need{Need: Need{Source: s}, layout: l}.ordering(), nil
 }
 
+// Whole reports that the source takes every row of its table: it has no Config.Where.
+func (s *Source) Whole() bool { return s.config.Where == "" }
+
 func (n need) ordering() string {
 	columns := quote(n.Source.config.Columns.ID)
 	if n.layout.ordersByTime() {

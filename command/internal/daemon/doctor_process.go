@@ -269,11 +269,11 @@ func (d *doctor) lacks(ctx context.Context, p Process, source *table.Source) err
 	if p.Start == processor.End {
 		return nil
 	}
-	name, order, err := ordered(ctx, source)
-	if err != nil || name == "" {
+	read, err := reading(ctx, source)
+	if err != nil || read.Table == "" {
 		return err
 	}
-	all, err := operator.New(d.store).PrunedAround(ctx, name, order)
+	all, err := operator.New(d.store).PrunedAround(ctx, read)
 	if denied(err) {
 		return nil
 	}

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -42,6 +43,9 @@ func Erase(ctx context.Context, c Config, name string, e table.Erase, d cursor.D
 	}
 	config.EraseCalls = c.eraseCalls
 	done, err := rules.Erase(ctx, config, e, d)
+	if errors.Is(err, cursor.ErrUncertain) {
+		err = uncertain(config.Readers[0].Process, err)
+	}
 	return done, Reachable(err)
 }
 

@@ -174,9 +174,11 @@ func (o *Operator) Seek(ctx context.Context, target Target, d cursor.Decision) (
 	if err != nil {
 		return Outcome{}, err
 	}
-	if d.Table, d.Order, err = ordered(ctx, o.source); err != nil {
+	read, err := reading(ctx, o.source)
+	if err != nil {
 		return Outcome{}, Reachable(err)
 	}
+	d.Table, d.Order, d.Whole = read.Table, read.Order, read.Whole
 	change, keys, err := o.move(ctx, to, d)
 	if o.beforeFirstRun(err) {
 		return o.seekNew(ctx, to, d)
@@ -246,21 +248,22 @@ func (o *Operator) keysMayRepeat(ctx context.Context) (bool, error) {
 	return o.source.KeysMayRepeat(ctx, row.Position, horizon)
 }
 
-// ordered returns the table of a source and the order in which it is read, as cursor.Decision takes them.
-func ordered(ctx context.Context, source *table.Source) (name, order string, err error) {
-	if name, err = source.Name(ctx); err == nil {
-		order, err = source.Ordering(ctx)
+// reading returns what a source reads: its table, the order, and whether it takes every row.
+func reading(ctx context.Context, source *table.Source) (d cursor.Decision, err error) {
+	d.Whole = source.Whole()
+	if d.Table, err = source.Name(ctx); err == nil {
+		d.Order, err = source.Ordering(ctx)
 	}
-	return name, order, err
+	return d, err
 }
 
 // withRemoved adds to the error of a record that is not there how far retention has removed records, if that is known.
 func (o *Operator) withRemoved(ctx context.Context, missing error) error {
-	name, order, err := ordered(ctx, o.source)
+	read, err := reading(ctx, o.source)
 	if err != nil {
 		return missing
 	}
-	all, err := o.op.PrunedAround(ctx, name, order)
+	all, err := o.op.PrunedAround(ctx, read)
 	if err != nil || len(all) == 0 {
 		return missing
 	}
@@ -367,10 +370,15 @@ func (o *Operator) explain(ctx context.Context, err error) error {
 	case errors.Is(err, cursor.ErrMoved):
 		return fmt.Errorf("%w; nothing was changed: look at `ordered-dispatcher status %s` and decide again", err, visible.Shell(o.process))
 	case errors.Is(err, cursor.ErrUncertain):
-		return fmt.Errorf("%w; before you do it again, check whether it was done: `ordered-dispatcher history %s`", err, visible.Shell(o.process))
+		return uncertain(o.process, err)
 	default:
 		return Reachable(err)
 	}
+}
+
+// uncertain adds to cursor.ErrUncertain where to look.
+func uncertain(process string, err error) error {
+	return fmt.Errorf("%w; before you do it again, check whether it was done: `ordered-dispatcher history %s`", err, visible.Shell(process))
 }
 
 // unknown adds the names of the processes that exist.

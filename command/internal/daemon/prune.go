@@ -68,11 +68,11 @@ func (c Config) ruled() (all []string) {
 func (c Config) prune(ctx context.Context, pool *pgxpool.Pool, store *cursor.Store, r TableRule, pass Pass) (rules.Report, error) {
 	config, err := c.passConfig(ctx, pool, store, r, r.deletes())
 	if err != nil {
-		return rules.Report{Table: r.Table, Mode: r.Mode}, fmt.Errorf("retention of %s: %w", visible.Line(r.Table), err)
+		return rules.Report{Table: r.Table, Mode: r.Filled().Mode}, fmt.Errorf("retention of %s: %w", visible.Line(r.Table), err)
 	}
 	report, err := pass(ctx, config)
 	if report.Table == "" {
-		report.Table, report.Mode = r.Table, r.Mode
+		report.Table, report.Mode = r.Table, r.Filled().Mode
 	}
 	if err != nil {
 		err = fmt.Errorf("retention of %s: %w%s", visible.Line(r.Table), err, c.afterRefusal(report.Table, err))
@@ -84,12 +84,14 @@ func (c Config) prune(ctx context.Context, pool *pgxpool.Pool, store *cursor.Sto
 const usersOf = "SELECT pid, application_name, xact_start, query FROM pg_stat_activity WHERE pid IN (" +
 	"SELECT pid FROM pg_locks WHERE relation = '%[1]s'::regclass OR relation IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = '%[1]s'::regclass))"
 
-// afterRefusal is the next step after an error of the server; "" if it has none.
+// afterRefusal is the next step after an error of a pass; "" if it has none.
 func (c Config) afterRefusal(name string, err error) string {
 	var refused *pgconn.PgError
 	switch {
 	case waitedForLock(err):
 		return "; another session uses it, and a later pass tries again. To find that: " + fmt.Sprintf(usersOf, strings.ReplaceAll(name, "'", "''"))
+	case errors.Is(err, cursor.ErrUncertain):
+		return "; a later pass goes on with the rows that are still there"
 	case errors.As(err, &refused) && refused.Code == "42501":
 		return "; next: run what `" + c.withFile("ordered-dispatcher grants -c FILE") + "` prints"
 	default:

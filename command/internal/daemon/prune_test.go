@@ -270,6 +270,23 @@ func TestPrune_RefusesWhileRowsBeforeACursorMayBeUndelivered(t *testing.T) {
 	require.Equal(t, 7, staying(t, pool))
 }
 
+// No worker takes over a process that does not run, so nothing comes of a wait for its next look.
+func TestPrune_AfterAPromotionNamesWhatLetsAProcessRun(t *testing.T) {
+	t.Parallel()
+	for state, next := range map[string]string{"running": "then try again", "paused": "ordered-dispatcher resume a", "halted": "ordered-dispatcher status a shows why"} {
+		t.Run(state, func(t *testing.T) {
+			t.Parallel()
+			pool, config := aged(t, stdoutProcess, "keep: 1h", 4)
+			exec(t, pool, "UPDATE od.cursor SET timeline = timeline + 1, state = $1", state)
+			report, err := prune(t, config)
+			require.ErrorIs(t, err, rules.ErrUnknown)
+			require.Regexp(t, next+"$", err.Error())
+			require.Equal(t, rules.ModeDelete, report.Mode, "the line of the table has its mode")
+			require.Equal(t, 7, staying(t, pool))
+		})
+	}
+}
+
 // The transaction that removes rows looks at the cursors itself.
 func TestPrune_RefusesWhatHappensToCursorsMeanwhile(t *testing.T) {
 	t.Parallel()
@@ -280,6 +297,7 @@ func TestPrune_RefusesWhatHappensToCursorsMeanwhile(t *testing.T) {
 		"a dump in another database": {"UPDATE od.cursor SET database_oid = database_oid::bigint - 1", "the database is not the one the cursor of process a belongs to"},
 		"a cursor":                   {"INSERT INTO od.cursor (process_name, position) VALUES ('another', '')", "another has appeared"},
 		"a restore":                  {"UPDATE od.cursor SET timeline = 2147483647", "rows before the cursor of process a may be undelivered: its worker looks for them at its next round"}, // restored --all
+		"a restore, paused":          {"UPDATE od.cursor SET timeline = 2147483647, state = 'paused'", "its worker looks for them once it runs, and it is paused: ordered-dispatcher resume a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -173,11 +173,11 @@ func (a *Answer) kept(ctx context.Context, at cursor.Position) error {
 	if a.ask.Pruned || at >= a.row.Position {
 		return nil
 	}
-	name, order, err := ordered(ctx, a.source)
+	read, err := reading(ctx, a.source)
 	if err != nil {
 		return err
 	}
-	all, err := a.op.PrunedAround(ctx, name, order)
+	all, err := a.op.PrunedAround(ctx, read)
 	if err != nil {
 		return err
 	}

@@ -195,7 +195,7 @@ func (r *retention) reader(ctx context.Context, p Process, rows []cursor.Row) (R
 	err := r.store.Promoted(ctx, p.Name)
 	var promoted *cursor.PromotedError
 	if errors.As(err, &promoted) {
-		reader.Problem, err = "rows before its cursor may be undelivered: "+promoted.Error(), nil
+		reader.Problem, err = "rows before its cursor may be undelivered: "+promoted.Error()+toRun(rows[at]), nil
 	}
 	if err == nil && reader.Problem == "" {
 		reader.Problem, err = r.unsettled(ctx, rows[at])
@@ -214,6 +214,18 @@ func (r *retention) unsettled(ctx context.Context, row cursor.Row) (string, erro
 		}
 	}
 	return "", err
+}
+
+// toRun is the next step for a cursor that a worker takes over only once its process runs; "" if it runs.
+func toRun(row cursor.Row) string {
+	switch row.State {
+	case cursor.Paused:
+		return ". It is paused, and a worker does that only once it runs: ordered-dispatcher resume " + visible.Shell(row.Process)
+	case cursor.Halted:
+		return fmt.Sprintf(". It is halted, and a worker does that only once it runs: ordered-dispatcher status %s shows why", visible.Shell(row.Process))
+	default:
+		return ""
+	}
 }
 
 // ranOtherwise returns why the source of the file does not show what a process with a cursor needs: its worker reads

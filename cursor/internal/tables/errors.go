@@ -18,7 +18,7 @@ var (
 // ErrNotAsLocked reports that a statement changed no row, or its transaction did not commit.
 var ErrNotAsLocked = errors.New("the row is not as it was locked")
 
-// errStandby reports that the server refused to begin a transaction that writes.
+// errStandby reports that the server refused what only a primary does.
 var errStandby = errors.New("the server is a standby")
 
 // fixes maps SQLSTATEs that an operator can fix to what to do.
@@ -32,6 +32,16 @@ var fixes = map[string]string{
 
 // readOnly is the SQLSTATE of a server that is not, or no longer, a primary.
 const readOnly = "25006"
+
+// Standby adds to the error of a read that asks for the timeline that the server is a standby. That is its only reason
+// to refuse such a read with this SQLSTATE.
+func Standby(err error) error {
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) && pgErr.Code == "55000" {
+		return fmt.Errorf("%w: %w", errStandby, err)
+	}
+	return err
+}
 
 // Explain adds to an error what we were doing to which cursor, and the next step if there is one.
 func (db *DB) Explain(verb, process string, err error) error {
