@@ -338,7 +338,7 @@ func TestCompare_SeesOnlyPgCatalogWithoutASchema(t *testing.T) {
 		INSERT INTO public.two VALUES ('99');
 		CREATE FUNCTION public.ne(varchar, varchar) RETURNS bool LANGUAGE plpgsql AS 'BEGIN RETURN false; END';
 		CREATE OPERATOR public.<> (LEFTARG = varchar, RIGHTARG = varchar, FUNCTION = public.ne)`)
-	open := pgtest.Pool(t, pgtest.With(t, w.pool.Config().ConnString(), "search_path", "public"), pgtest.PoolConfig{})
+	open := pgtest.Pool(t, pgtest.URL(t), pgtest.PoolConfig{SearchPath: "public"})
 	store, err := cursor.NewStore(open, cursor.Config{})
 	require.NoError(t, err)
 	c := readmodel.Comparison{Old: "balances@v1", New: "balances@v2", SQL: "SELECT a.total, b.total FROM public.one a, public.two b WHERE a.total <> b.total"}
