@@ -2,11 +2,14 @@ package outbox
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/claim"
 )
@@ -28,6 +31,13 @@ const referredSQL = `/* outbox.referred */
 SELECT %[2]s ->> 'claim-check'
 FROM %[1]s
 WHERE %[2]s ->> 'claim-check' = ANY ($1::text[])`
+
+// escapedSQL is for a table in which referredSQL fails: a json may have escapes that no text can have, such as \u0000, and
+// ->> reads them all, in other members, too. It leaves every row with such an escape to the program.
+const escapedSQL = `/* outbox.escaped */
+SELECT CASE WHEN strpos(%[2]s::text, chr(92) || 'u') > 0 THEN %[2]s::text ELSE json_build_object('claim-check', %[2]s ->> 'claim-check')::text END
+FROM %[1]s
+WHERE CASE WHEN strpos(%[2]s::text, chr(92) || 'u') > 0 THEN true ELSE %[2]s ->> 'claim-check' = ANY ($1::text[]) END`
 
 // openSQL returns the age of the oldest transaction that this role can see. Add puts an object after its transaction
 // has begun, so an object of an open transaction is not older than that.
@@ -89,12 +99,11 @@ func beyondOpen(ctx context.Context, db DB, age time.Duration) (time.Duration, e
 	return max(age, open+clocksApart), nil
 }
 
-// referredIn returns a function that returns the names to which rows refer.
+// referredIn returns a function that returns the names to which rows refer, and perhaps others.
 func referredIn(db DB, rows []Headers) func(ctx context.Context, names []string) ([]string, error) {
 	return func(ctx context.Context, names []string) (all []string, err error) {
 		for _, h := range rows {
-			sql := fmt.Sprintf(referredSQL, h.Table.Sanitize(), pgx.Identifier{h.Column}.Sanitize())
-			found, err := queryAll[string](ctx, db, scanTimeout, sql, names)
+			found, err := h.referred(ctx, db, names)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", h.Table.Sanitize(), err)
 			}
@@ -104,23 +113,65 @@ func referredIn(db DB, rows []Headers) func(ctx context.Context, names []string)
 	}
 }
 
+func (h Headers) referred(ctx context.Context, db DB, names []string) ([]string, error) {
+	sql := func(format string) string {
+		return fmt.Sprintf(format, h.Table.Sanitize(), pgx.Identifier{h.Column}.Sanitize())
+	}
+	found, err := queryAll(ctx, db, scanTimeout, pgx.RowTo[string], sql(referredSQL), names)
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) && strings.HasPrefix(refused.Code, dataException) {
+		return queryAll(ctx, db, scanTimeout, decoded, sql(escapedSQL), names)
+	}
+	return found, err
+}
+
+// dataException is the class of the server's errors about a value.
+const dataException = "22"
+
+// decoded returns the name to which headers refer; "" if they refer to none.
+func decoded(row pgx.CollectableRow) (string, error) {
+	text, err := pgx.RowTo[string](row)
+	if err != nil {
+		return "", err
+	}
+	var members map[string]json.RawMessage
+	err = json.Unmarshal([]byte(text), &members)
+	var other *json.UnmarshalTypeError
+	if errors.As(err, &other) {
+		return "", nil // it is no object, so it has no members
+	}
+	value := members[claim.Header]
+	var name string
+	if json.Unmarshal(value, &name) != nil {
+		name = string(value)
+	}
+	return name, err
+}
+
 // openFor is how long the oldest transaction has been open.
 func openFor(ctx context.Context, db DB) (time.Duration, error) {
-	seconds, err := queryAll[float64](ctx, db, stepTimeout, openSQL)
+	seconds, err := queryAll(ctx, db, stepTimeout, pgx.RowTo[float64], openSQL)
 	if err != nil {
 		return 0, err
 	}
 	return time.Duration(seconds[0] * float64(time.Second)), nil
 }
 
-func queryAll[T any](ctx context.Context, db DB, timeout time.Duration, sql string, args ...any) (all []T, err error) {
-	err = within(ctx, db, timeout, func(ctx context.Context, tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, sql, append([]any{pgx.QueryExecModeExec}, args...)...)
-		if err != nil {
-			return err
-		}
-		all, err = pgx.CollectRows(rows, pgx.RowTo[T])
-		return err
-	})
-	return all, err
+// queryAll changes nothing, whatever code a table makes it run.
+func queryAll[T any](ctx context.Context, db DB, timeout time.Duration, each pgx.RowToFunc[T], sql string, args ...any) (all []T, err error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	tx, err := db.BeginTx(ctx, pgx.TxOptions{AccessMode: pgx.ReadOnly})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = tx.Rollback(ctx) }() // if it fails, the connection is closed
+	if _, err := tx.Exec(ctx, settingsSQL, pgx.QueryExecModeSimpleProtocol); err != nil {
+		return nil, err
+	}
+	rows, err := tx.Query(ctx, sql, append([]any{pgx.QueryExecModeExec}, args...)...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, each)
 }

@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,7 +50,8 @@ const createLockSQL = `/* outbox.lock */ SELECT pg_advisory_xact_lock(hashtextex
 
 // Create makes the table, if it is missing, and reports whether it did. It makes no partition. If the name is taken, it
 // changes nothing, and returns ErrOtherTable unless the table has the columns of this outbox, and is partitioned if
-// Config.Partitioned says so. Config.Table needs its schema, which must be there.
+// Config.Partitioned says so. A table of another role, or with a trigger of one, is refused as well: its owner could run
+// code with the rights of the producers. Config.Table needs its schema, which must be there.
 func (o *Outbox) Create(ctx context.Context, db DB) (made bool, err error) {
 	if err := o.qualified(); err != nil {
 		return false, err
@@ -60,8 +62,11 @@ func (o *Outbox) Create(ctx context.Context, db DB) (made bool, err error) {
 			return err
 		}
 		found, err := pgshape.Of(ctx, tx, o.config.Table)
-		if err != nil || found != nil {
-			return errors.Join(err, o.differs(found))
+		if err != nil {
+			return err
+		}
+		if found != nil {
+			return cmp.Or(o.differs(found), pgshape.Trusted(ctx, tx, o.config.Table))
 		}
 		made = true
 		_, err = tx.Exec(ctx, "/* outbox.create */ "+o.SQL(), pgx.QueryExecModeExec)

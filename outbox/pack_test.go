@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -195,4 +196,47 @@ func TestCollect_RowsThatRowSecurityHidesEndIt(t *testing.T) {
 	_, err := o.Collect(t.Context(), hidden, time.Hour)
 	require.ErrorContains(t, err, "row-level security")
 	require.Len(t, objects(t, dir, 2*time.Hour), 1)
+}
+
+// A json may have escapes that no text can have, in any of its members. The row counts, and so do all others.
+func TestCollect_EscapesThatNoTextCanHaveHideNoReference(t *testing.T) {
+	t.Parallel()
+	dir := madeStore(t)
+	o, pool := made(t, outbox.Config{ClaimAbove: 10, Claims: dir})
+	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		return o.Add(t.Context(), tx, outbox.Record{Type: "a", Payload: long})
+	}))
+	name := objects(t, dir, 2*time.Hour)[0]
+	pgtest.Exec(t, pool, `DELETE FROM public.outbox; CREATE TABLE public.letter (headers json)`)
+	for _, headers := range []string{
+		`{"x": "a\u0000b", "claim-check": "` + name + `"}`,
+		`{"x": "\ud800", "claim\u002dcheck": "` + name + `"}`,
+		`{"claim-check": "` + fmt.Sprintf(`\u%04x`, name[0]) + name[1:] + `"}`,
+		`{"claim-check": "` + name + `"}`,
+	} {
+		pgtest.Exec(t, pool, `DELETE FROM public.letter`)
+		_, err := pool.Exec(t.Context(), `INSERT INTO public.letter VALUES ($1), ('{"x": "\u0000"}'), ('["\u0000"]'), ('"\u0000"'), ('{"n": 1e999999, "x": "\u0000"}'), (NULL)`, headers)
+		require.NoError(t, err)
+		require.Zero(t, collect(t, o, pool, time.Hour, pgx.Identifier{"public", "letter"}), headers)
+	}
+	pgtest.Exec(t, pool, `DELETE FROM public.letter WHERE headers::text LIKE '%claim%'`)
+	require.Equal(t, 1, collect(t, o, pool, time.Hour, pgx.Identifier{"public", "letter"}))
+}
+
+// A view runs functions of its owner with the rights of the role that reads.
+func TestCollect_ReadsInATransactionThatChangesNothing(t *testing.T) {
+	t.Parallel()
+	dir := madeStore(t)
+	o, pool := made(t, outbox.Config{ClaimAbove: 10, Claims: dir})
+	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		return o.Add(t.Context(), tx, outbox.Record{Type: "a", Payload: long})
+	}))
+	require.Len(t, objects(t, dir, 2*time.Hour), 1)
+	pgtest.Exec(t, pool, `
+		CREATE TABLE public.taken (n int);
+		CREATE FUNCTION public.take() RETURNS jsonb LANGUAGE plpgsql AS $$ BEGIN INSERT INTO public.taken VALUES (1); RETURN '{}'; END $$;
+		CREATE VIEW public.v AS SELECT public.take() AS headers`)
+	_, err := o.Collect(t.Context(), pool, time.Hour, pgx.Identifier{"public", "v"})
+	require.ErrorContains(t, err, "read-only transaction")
+	require.Zero(t, pgtest.Value[int](t, pool, "SELECT count(*) FROM public.taken"))
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgshape"
 )
 
 // The days of which MakePartitions makes partitions ahead.
@@ -158,6 +160,9 @@ func (o *Outbox) missing(ctx context.Context, tx pgx.Tx, from *time.Time, daysAh
 	err := tx.QueryRow(ctx, partitionedSQL, pgx.QueryExecModeExec, o.config.Table.Sanitize()).Scan(&oid)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, o.whyNotPartitioned(ctx, tx)
+	}
+	if err == nil {
+		err = pgshape.Trusted(ctx, tx, o.config.Table)
 	}
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgshape"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/outbox"
 )
@@ -66,6 +67,27 @@ func TestCreate_RefusesATableOfAnotherShape(t *testing.T) {
 		require.False(t, made)
 		pgtest.Exec(t, pool, "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
 	}
+}
+
+// The owner of the table can run code with the rights of the producers, and of the role that makes partitions.
+func TestCreate_RefusesATableOfAnotherRole(t *testing.T) {
+	t.Parallel()
+	o, pool := made(t, outbox.Config{Partitioned: true})
+	stranger := pgtest.Role(t, pool, "od_", "")
+	pgtest.Exec(t, pool, "ALTER TABLE public.outbox OWNER TO "+stranger)
+	_, err := o.Create(t.Context(), pool)
+	require.ErrorIs(t, err, pgshape.ErrStranger)
+	require.ErrorContains(t, err, "it belongs to role \""+stranger+"\"")
+	days, err := o.MakePartitions(t.Context(), pool, 1)
+	require.ErrorIs(t, err, pgshape.ErrStranger)
+	require.Empty(t, days)
+
+	pgtest.Exec(t, pool, "GRANT USAGE, CREATE ON SCHEMA public TO "+stranger)
+	theirs := pgtest.Pool(t, pgtest.With(t, pool.Config().ConnString(), "role", stranger), pgtest.PoolConfig{})
+	_, err = o.Create(t.Context(), theirs)
+	require.NoError(t, err, "its owner may")
+	_, err = o.MakePartitions(t.Context(), theirs, 1)
+	require.NoError(t, err)
 }
 
 func TestCreate_NeedsASchemaThatIsThere(t *testing.T) {

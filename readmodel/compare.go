@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/knob"
@@ -24,7 +26,8 @@ type Comparison struct {
 	// Old and New are the processes of the two versions. They have the same source.
 	Old, New string
 	// SQL returns a row for each difference, and no row if there is none, for instance
-	// (TABLE v1.balance EXCEPT TABLE v2.balance) UNION ALL (TABLE v2.balance EXCEPT TABLE v1.balance).
+	// (TABLE v1.balance EXCEPT TABLE v2.balance) UNION ALL (TABLE v2.balance EXCEPT TABLE v1.balance). The search_path is
+	// pg_catalog: other names need their schema, and operators, too, as in a OPERATOR(public.=) b.
 	SQL string
 	// Hold is the table of the source, as in SQL, if writers to it are to wait until both versions have come to its end:
 	// for a table into which so much is written that the two are never at the same record otherwise. They wait for HoldFor
@@ -166,6 +169,10 @@ func hold(ctx context.Context, tx pgx.Tx, table string, atMost time.Duration) er
 	return err
 }
 
+// beginSQL begins a transaction in which names without a schema mean PostgreSQL's own. Else a role that may create in the
+// search_path could put an operator there, and the comparison would run it. SET takes no snapshot.
+const beginSQL = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path = pg_catalog, pg_temp"
+
 // betweenSnapshots is how long meet waits before it takes another snapshot.
 const betweenSnapshots = 5 * time.Millisecond
 
@@ -175,7 +182,7 @@ func (c Comparison) meet(ctx context.Context, store *cursor.Store, wait time.Dur
 	defer cancel()
 	late := time.After(wait)
 	for {
-		snapshot, err := store.Pool().BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+		snapshot, err := store.Pool().BeginTx(ctx, pgx.TxOptions{BeginQuery: beginSQL})
 		if err != nil {
 			return nil, "", err
 		}
@@ -249,7 +256,7 @@ func (c Comparison) differences(ctx context.Context, snapshot pgx.Tx) (d Differe
 	// In this protocol the server takes one statement alone: a second one after a semicolon would not be compared, and
 	// COMMIT would end the transaction that can only read.
 	if _, err := snapshot.Conn().PgConn().ExecParams(ctx, differencesSQL+c.SQL, nil, nil, nil, nil).Close(); err != nil {
-		return d, err
+		return d, unqualified(err)
 	}
 	fetch := "FETCH FORWARD " + strconv.Itoa(c.Limit+1) + " FROM difference"
 	rows, err := snapshot.Query(ctx, fetch, pgx.QueryExecModeExec, pgx.QueryResultFormats{pgx.TextFormatCode})
@@ -268,6 +275,15 @@ func (c Comparison) differences(ctx context.Context, snapshot pgx.Tx) (d Differe
 		d.Rows = append(d.Rows, texts(rows.RawValues()))
 	}
 	return d, rows.Err()
+}
+
+// unqualified adds to an error of a name that is not there what the query does not see.
+func unqualified(err error) error {
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) && slices.Contains([]string{"42P01", "42883", "42704"}, refused.Code) { // a table, a function or an operator, a type
+		return fmt.Errorf("%w; the search_path is pg_catalog: write the schema before each other name, as in public.balance or a OPERATOR(public.=) b", err)
+	}
+	return err
 }
 
 // texts returns the values of a row, which the server has sent as text.

@@ -327,6 +327,32 @@ func TestCompare_ShowsWhatDiffersAtOneRecord(t *testing.T) {
 	require.ErrorContains(t, err, "both versions are")
 }
 
+// A role that may create in the search_path could put an operator there after which no row differs.
+func TestCompare_SeesOnlyPgCatalogWithoutASchema(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	pgtest.Exec(t, w.pool, `
+		CREATE TABLE public.one (total varchar);
+		CREATE TABLE public.two (total varchar);
+		INSERT INTO public.one VALUES ('10');
+		INSERT INTO public.two VALUES ('99');
+		CREATE FUNCTION public.ne(varchar, varchar) RETURNS bool LANGUAGE plpgsql AS 'BEGIN RETURN false; END';
+		CREATE OPERATOR public.<> (LEFTARG = varchar, RIGHTARG = varchar, FUNCTION = public.ne)`)
+	open := pgtest.Pool(t, pgtest.URL(t), pgtest.PoolConfig{SearchPath: "public"})
+	store, err := cursor.NewStore(open, cursor.Config{})
+	require.NoError(t, err)
+	c := readmodel.Comparison{Old: "balances@v1", New: "balances@v2", SQL: "SELECT a.total, b.total FROM public.one a, public.two b WHERE a.total <> b.total"}
+	d, err := readmodel.Compare(t.Context(), store, c)
+	require.NoError(t, err)
+	require.Equal(t, [][]string{{"10", "99"}}, d.Rows)
+
+	for _, unqualified := range []string{"TABLE one", "SELECT ne('a'::varchar, 'b'::varchar)"} {
+		c.SQL = unqualified
+		_, err = readmodel.Compare(t.Context(), store, c)
+		require.ErrorContains(t, err, "the search_path is pg_catalog: write the schema before each other name")
+	}
+}
+
 // Two versions may differ in every row. Only what is shown is fetched, and the server ends a query that takes too long.
 func TestCompare_FetchesOnlyWhatItShowsAndEndsInTime(t *testing.T) {
 	t.Parallel()

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgshape"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/shadow"
@@ -58,6 +59,27 @@ func TestCreate_MakesTheTableOnceAndLeavesOthersAlone(t *testing.T) {
 	require.ErrorIs(t, shadow.Inspect(t.Context(), pool, other), shadow.ErrOtherTable)
 	_, err = shadow.Create(t.Context(), pool, pgx.Identifier{"none", "calls"})
 	require.ErrorContains(t, err, `"none"."calls"`)
+}
+
+// The owner of the table, or of a trigger's function, can run code with the rights of the workers.
+func TestCreate_RefusesATableOfAnotherRole(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Database(t)
+	stranger := pgtest.Role(t, pool, "od_", "")
+	_, err := shadow.Create(t.Context(), pool, table)
+	require.NoError(t, err)
+	pgtest.Exec(t, pool, "ALTER TABLE "+table.Sanitize()+" OWNER TO "+stranger)
+	_, err = shadow.Create(t.Context(), pool, table)
+	require.ErrorIs(t, err, pgshape.ErrStranger)
+	require.ErrorContains(t, err, "it belongs to role \""+stranger+"\"")
+	pgtest.Exec(t, pool, "ALTER TABLE "+table.Sanitize()+" OWNER TO CURRENT_USER; CREATE FUNCTION public.evil() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'; ALTER FUNCTION public.evil() OWNER TO "+stranger+
+		"; CREATE TRIGGER t BEFORE INSERT ON "+table.Sanitize()+" FOR EACH ROW EXECUTE FUNCTION public.evil()")
+	_, err = shadow.Create(t.Context(), pool, table)
+	require.ErrorIs(t, err, pgshape.ErrStranger)
+	require.ErrorContains(t, err, "it calls \"evil\", which belongs to role \""+stranger+"\"")
+	pgtest.Exec(t, pool, "ALTER FUNCTION public.evil() OWNER TO CURRENT_USER")
+	_, err = shadow.Create(t.Context(), pool, table)
+	require.NoError(t, err)
 }
 
 func TestSink_StoresWhatNoTextOfPostgreSQLCanHold(t *testing.T) {

@@ -1,6 +1,7 @@
 package shadow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,7 +59,8 @@ const stepTimeout = 30 * time.Second
 const lockSQL = `/* shadow.lock */ SELECT pg_advisory_xact_lock(hashtextextended('ordered-dispatcher shadow ' || $1, 0))`
 
 // Create makes the table, if it is missing, and reports whether it did. Its schema must be there. If the name is taken by
-// something without the columns, the error is ErrOtherTable.
+// something without the columns, the error is ErrOtherTable. A table of another role, or with a trigger of one, is refused
+// as well.
 func Create(ctx context.Context, db prepared.Beginner, table pgx.Identifier) (made bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
@@ -67,8 +69,11 @@ func Create(ctx context.Context, db prepared.Beginner, table pgx.Identifier) (ma
 			return err
 		}
 		found, err := pgshape.Of(ctx, tx, table)
-		if err != nil || found != nil {
-			return errors.Join(err, lacks(found))
+		if err != nil {
+			return err
+		}
+		if found != nil {
+			return cmp.Or(lacks(found), pgshape.Trusted(ctx, tx, table))
 		}
 		made = true
 		_, err = tx.Exec(ctx, "/* shadow.create */ "+SQL(table), pgx.QueryExecModeSimpleProtocol)

@@ -132,11 +132,18 @@ SELECT
 // has it alone. It is one for all tables, since a cursor may be on a partition of the table that loses rows, or on a table
 // above it: names and the tree of partitions may change at any time, and a lock that goes by them would miss some. It ends
 // with the transaction, so a pooler may be between.
-const seekKeySQL = `hashtextextended('ordered-dispatcher seek', 0)`
+const seekKeySQL = `hashtextextended('` + seekLock + `', 0)`
+
+// These are names of advisory locks, the last two before the name of a table.
+const (
+	seekLock  = "ordered-dispatcher seek"
+	pruneLock = "ordered-dispatcher pruned "
+	dropLock  = "ordered-dispatcher drop "
+)
 
 // pruneLockSQL also takes the lock of the table, which one session at a time has that removes rows.
 const pruneLockSQL = `/* cursor.prune_lock */
-SELECT pg_try_advisory_xact_lock_shared(` + seekKeySQL + `) AND pg_try_advisory_xact_lock(hashtextextended('ordered-dispatcher pruned ' || $1, 0))`
+SELECT pg_try_advisory_xact_lock_shared(` + seekKeySQL + `) AND pg_try_advisory_xact_lock(hashtextextended('` + pruneLock + `' || $1, 0))`
 
 // standingsSQL has a snapshot of its own, taken after the lock: it sees every seek that came before. It locks no row:
 // that would wait for a worker, and the worker for it.
@@ -232,12 +239,14 @@ func (o *Operator) Prune(ctx context.Context, table string, f func(context.Conte
 	})
 	doing := "remove rows of " + visible.Line(table)
 	switch {
-	case err == nil || errors.Is(err, ErrBusy):
-		return err
+	case err == nil:
+		return nil
 	case refused != nil:
 		return refused
 	case made && !errors.Is(err, pgx.ErrTxCommitRollback):
 		return o.db.WithFix(doing, tables.Uncertain(err))
+	case errors.Is(err, ErrBusy):
+		return o.held(ctx, err, seekLock, pruneLock+table)
 	default:
 		return o.db.WithFix(doing, err)
 	}
@@ -411,6 +420,9 @@ func (o *Operator) checkPruned(ctx context.Context, conn *pgx.Conn, process stri
 		all = append(all, o.db.Statement(prunedAroundSQL, d.Table, d.Order))
 	}
 	results, err := tables.Flush(ctx, conn, all...)
+	if tables.GaveUp(err) || errors.Is(err, cursor.ErrNoAnswer) {
+		err = o.held(ctx, err, seekLock)
+	}
 	if err != nil {
 		return fmt.Errorf("find out whether retention has removed rows after %s: %w", visible.Cut(string(to)), err)
 	}
@@ -444,7 +456,7 @@ var errPooler = errors.New("a connection pooler is in between, and to drop parti
 
 const ownSessionSQL = `/* cursor.own_session */ SELECT pg_catalog.pg_backend_pid()`
 
-const dropLockSQL = `/* cursor.drop_lock */ SELECT pg_try_advisory_lock(hashtextextended('ordered-dispatcher drop ' || $1, 0))`
+const dropLockSQL = `/* cursor.drop_lock */ SELECT pg_try_advisory_lock(hashtextextended('` + dropLock + `' || $1, 0))`
 
 // Drop calls f while no other session drops partitions of a table. It returns ErrBusy, without a wait, if one does.
 // detach runs a statement that detaches a partition and cannot run in a transaction. It waits for transactions that use
@@ -503,7 +515,7 @@ func (o *Operator) Drop(ctx context.Context, table string, f func(ctx context.Co
 		return o.db.WithFix("detach a partition of "+visible.Line(table), err)
 	}
 	if !alone {
-		return ErrBusy
+		return o.held(ctx, ErrBusy, dropLock+table)
 	}
 	return f(ctx, func(ctx context.Context, statement string) error { return run(ctx, statement) })
 }

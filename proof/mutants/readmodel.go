@@ -15,7 +15,7 @@ var readModelMutants = []mutant{
 	mutate("a comparison waits for a version that is halted", "readmodel.TestCompare_OfAHaltedVersionSaysSoAtOnce",
 		code("readmodel.stands", "version.State == cursor.Running", "true")),
 	mutate("a comparison may change tables", "readmodel.TestCompare_ShowsWhatDiffersAtOneRecord",
-		code("readmodel.Comparison.meet", "AccessMode: pgx.ReadOnly", "")),
+		text("readmodel.beginSQL", "REPEATABLE READ READ ONLY", "REPEATABLE READ")),
 	mutate("readers go to a version that is behind", "readmodel.TestSwitch_RefusesAVersionThatIsBehindAndChangesNothing",
 		code("cursor/operator.reached", "row.Position >= other.Position", "row.Process != \"\""),
 		code("cursor/operator.Operator.switchOver", "s.To.Position < s.From.Position", "false")).inCI(),

@@ -145,6 +145,9 @@ func (r *retention) referring(ctx context.Context, also []string) (all []outbox.
 	var archived []outbox.Headers
 	archives := r.archives()
 	for _, e := range r.all() {
+		if err := r.trusted(ctx, e, also); err != nil {
+			return nil, err
+		}
 		column, err := r.headersColumn(ctx, e.Process)
 		if err != nil {
 			return nil, err
@@ -177,6 +180,24 @@ func (r *retention) referring(ctx context.Context, also []string) (all []outbox.
 	}
 	letters, err := headersOf(ctx, r.pool, r.config.name("dead_letter"), "")
 	return append(append(all, archived...), letters...), err
+}
+
+// trusted refuses to read a table of a stranger that only the audit names, unless the operator names it, too: a worker may
+// write any name there. To read a table runs code of its owner: an index on an expression is enough.
+func (r *retention) trusted(ctx context.Context, e elsewhere, also []string) error {
+	var named []string
+	for _, t := range r.tables {
+		named = append(named, t.Table)
+	}
+	if slices.Contains(named, e.table) || slices.Contains(also, e.table) {
+		return nil
+	}
+	owned, owner, err := r.config.stranger(ctx, r.pool, e.table, named)
+	if err == nil && owner != "" {
+		err = usage("process %s last read %s, and role %s, which owns %s, has no table of this file: to read it would run code of that role with the rights of this one. "+
+			"If you trust that role: --also %s", visible.Line(e.Process), visible.Line(e.table), quoted(owner), visible.Line(owned), visible.Shell(e.table))
+	}
+	return err
 }
 
 // archives returns the archive of each table that has one by a rule of the file.
@@ -232,6 +253,7 @@ func (c Config) index(process string) int {
 const headersSQL = `/* daemon.headers */
 SELECT
 	c.oid,
+	c.relkind IN ('r', 'p'),
 	n.nspname,
 	c.relname,
 	coalesce(a.attname, ''),
@@ -248,15 +270,17 @@ LIMIT 2`
 func headersOf(ctx context.Context, pool *pgxpool.Pool, of, configured string) (all []outbox.Headers, err error) {
 	var oid uint32
 	var schema, name, column, typ string
-	known := false
+	var known, stored bool
 	if of == "" {
 		return nil, usage("it is not certain which table is meant: run doctor")
 	}
 	err = ask(ctx, pool, func(ctx context.Context, tx pgx.Tx) error {
 		rows, _ := tx.Query(ctx, headersSQL, binary, of, configured)
-		_, err := pgx.ForEachRow(rows, []any{&oid, &schema, &name, &column, &typ}, func() error {
+		_, err := pgx.ForEachRow(rows, []any{&oid, &stored, &schema, &name, &column, &typ}, func() error {
 			known = true
 			switch {
+			case !stored:
+				return usage("%s is not a table: references to claim checks are only looked for in tables", visible.Line(of))
 			case typ == "json" || typ == "jsonb":
 				all = append(all, outbox.Headers{Table: pgx.Identifier{schema, name}, Column: column})
 			case column == configured && column != "":

@@ -240,3 +240,40 @@ func TestCollectClaims_InACopyOfTheDatabaseRemovesNothing(t *testing.T) {
 		})
 	}
 }
+
+// To read a table runs code of its owner: an index on an expression, a function of a view. Who may write to the audit may name
+// any table there.
+func TestCollectClaims_ReadsNoTableOfAStrangerThatOnlyTheAuditNames(t *testing.T) {
+	t.Parallel()
+	pool, config, dir := claiming(t, "")
+	exec(t, pool, `
+		CREATE TABLE public.theirs (id bigint PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT clock_timestamp(), headers jsonb) PARTITION BY RANGE (id);
+		CREATE TABLE public.part PARTITION OF public.theirs FOR VALUES FROM (0) TO (9)`)
+	require.NoError(t, drain(t, configure(t, pgtest.URL(t), "  other: {source: {table: public.theirs, columns: {headers: headers}}, sink: {stdout: {}}, poll: 20ms}\n")))
+	needed := claimed(t, pool, dir, "needed", `INSERT INTO public.theirs (id, headers) SELECT 1, jsonb_build_object('claim-check', $1::text) WHERE $2 <> ''`)
+	stranger := pgtest.Role(t, pool, "od_", "")
+	dry := daemon.Collection{OlderThan: time.Hour, Fate: daemon.LeaveObject}
+	for _, of := range []string{"part", "theirs"} {
+		exec(t, pool, "ALTER TABLE public."+of+" OWNER TO "+stranger)
+		_, err := daemon.CollectClaims(t.Context(), config, dry)
+		require.ErrorContains(t, err, "process other last read public.theirs, and role \""+stranger+"\", which owns \"public\".\""+of+"\", has no table of this file")
+		require.ErrorContains(t, err, "If you trust that role: --also public.theirs")
+		exec(t, pool, "ALTER TABLE public."+of+" OWNER TO CURRENT_USER")
+	}
+	require.Zero(t, collectClaims(t, config, daemon.Collection{}))
+
+	exec(t, pool, "ALTER TABLE public.theirs OWNER TO "+stranger)
+	require.Zero(t, collectClaims(t, config, daemon.Collection{Also: []string{"public.theirs"}}))
+	for _, known := range []string{"public.outbox", "od.cursor"} {
+		exec(t, pool, "ALTER TABLE "+known+" OWNER TO "+stranger)
+		require.Zero(t, collectClaims(t, config, daemon.Collection{}), "the owner of %s is trusted anyway", known)
+		exec(t, pool, "ALTER TABLE "+known+" OWNER TO CURRENT_USER")
+	}
+	requireObject(t, dir, needed)
+
+	exec(t, pool, `ALTER TABLE public.theirs OWNER TO CURRENT_USER;
+		CREATE VIEW public.v AS SELECT * FROM public.theirs;
+		INSERT INTO od.cursor_event (process_name, actor, action, detail) SELECT process_name, actor, action, jsonb_set(detail, '{source.table}', '"public.v"') FROM od.cursor_event WHERE process_name = 'other' AND action = 'configure'`)
+	_, err := daemon.CollectClaims(t.Context(), config, dry)
+	require.ErrorContains(t, err, "public.v is not a table")
+}

@@ -180,6 +180,11 @@ func (d *doctor) process(ctx context.Context, p Process, rows []cursor.Row) erro
 	if err := d.pins(ctx, p, s); err != nil {
 		return err
 	}
+	if sink, ok := p.Sink.Config.(recorder); ok {
+		if err := d.writtenTo(ctx, p.Name, sink.table.Sanitize(), source); err != nil {
+			return err
+		}
+	}
 	return d.settings(ctx, p)
 }
 

@@ -83,6 +83,29 @@ func TestErase_ATriggerThatKeepsRowsIsAnError(t *testing.T) {
 	}
 }
 
+// A rule may keep rows, too, all of them or some.
+func TestErase_ARuleThatKeepsRowsIsAnError(t *testing.T) {
+	t.Parallel()
+	for _, kept := range []string{"bookings", "archive"} {
+		for _, which := range []string{"", " WHERE OLD.id IN (2, 4)"} {
+			t.Run(kept+which, func(t *testing.T) {
+				t.Parallel()
+				pool, config := aged(t, keyed, "keep: 1h, mode: archive, archive: public.archive", 2)
+				exec(t, pool, "ALTER TABLE public.bookings ADD note text DEFAULT 'secret'; CREATE TABLE public.archive (LIKE public.bookings)")
+				pruned(t, config)
+				for _, event := range []string{"DELETE", "UPDATE"} {
+					exec(t, pool, "CREATE RULE keep_"+event+" AS ON "+event+" TO public."+kept+which+" DO INSTEAD NOTHING")
+				}
+				for _, blank := range [][]string{nil, {"note"}} {
+					_, err := daemon.Erase(t.Context(), config, "public.bookings", table.Erase{Key: "c", Blank: blank}, cursor.Decision{Actor: "ann", Reason: "request 7"})
+					require.ErrorContains(t, err, "a trigger or a rule (CREATE RULE) of \"public\".\""+kept+"\" kept ")
+				}
+				require.Equal(t, 5, count(t, pool, "SELECT (SELECT count(*) FROM public.bookings WHERE note = 'secret') + (SELECT count(*) FROM public.archive WHERE note = 'secret')"))
+			})
+		}
+	}
+}
+
 func TestErase_OfAKeyThatNothingHasIsNotNoted(t *testing.T) {
 	t.Parallel()
 	pool, config := aged(t, keyed, "keep: 1h", 2)

@@ -205,12 +205,17 @@ func (r *retention) certain() error {
 
 // relatedSQL reports whether a table and those below it share a table with another one and those below that. With
 // inheritance, a table may be below several. A partition that retention has closed ($3) counts as one until it is
-// dropped, also once it is detached. It needs no right to them.
+// dropped, also once it is detached, if it has the owner of the table: another role may give its own tables such a
+// constraint. It needs no right to them.
 const relatedSQL = `/* daemon.related */
 WITH RECURSIVE down (oid) AS (
 	SELECT to_regclass($1)::oid
 	UNION
-	SELECT o.conrelid FROM pg_constraint o WHERE o.conname = $3 AND obj_description(o.oid, 'pg_constraint') = $1
+	SELECT o.conrelid
+	FROM pg_constraint o
+	JOIN pg_class c ON c.oid = o.conrelid
+	JOIN pg_class t ON t.oid = to_regclass($1) AND t.relowner = c.relowner
+	WHERE o.conname = $3 AND obj_description(o.oid, 'pg_constraint') = $1
 	UNION
 	SELECT i.inhrelid FROM pg_inherits i JOIN down ON i.inhparent = down.oid
 ), up (oid) AS (

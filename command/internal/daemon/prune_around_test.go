@@ -108,6 +108,24 @@ func TestPrune_ACursorOnAPartitionThatIsDetachedAndNotDroppedYetKeepsIt(t *testi
 	require.Equal(t, 2, count(t, pool, "SELECT count(*) FROM public.jan"))
 }
 
+// Any role may give its own table the constraint and the comment of a partition of ours.
+func TestPrune_ATableOfAnotherOwnerIsNoPartitionThatWasClosed(t *testing.T) {
+	t.Parallel()
+	pool, config := aged(t, stdoutProcess, "keep: 1h", 2)
+	exec(t, pool, `CREATE TABLE public.theirs (pk bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, ts timestamptz NOT NULL DEFAULT clock_timestamp())`)
+	other := configure(t, pgtest.URL(t), "  other: {source: {table: public.theirs, order: id, columns: {id: pk, created_at: ts}}, sink: {stdout: {}}, poll: 20ms}\n")
+	require.NoError(t, drain(t, other))
+	exec(t, pool, `ALTER TABLE public.theirs ADD CONSTRAINT ordered_dispatcher_drops_this_partition CHECK (false) NOT VALID;
+		COMMENT ON CONSTRAINT ordered_dispatcher_drops_this_partition ON public.theirs IS 'public.bookings'`)
+	require.Contains(t, problems(doctor(t, config)), "retention has closed public.theirs, to drop it from public.bookings")
+	exec(t, pool, `ALTER TABLE public.theirs OWNER TO `+pgtest.Role(t, pool, "od_", ""))
+	require.EqualValues(t, 2, pruned(t, config).Rows)
+	require.NotContains(t, problems(doctor(t, config)), "retention has closed")
+
+	exec(t, pool, `ALTER TABLE public.theirs OWNER TO CURRENT_USER; COMMENT ON CONSTRAINT ordered_dispatcher_drops_this_partition ON public.theirs IS NULL`)
+	require.NotContains(t, problems(doctor(t, config)), "retention has closed", "no comment names its table")
+}
+
 func TestSeek_ATableThatHasAnotherNameNowIsKnown(t *testing.T) {
 	t.Parallel()
 	pool, config := aged(t, stdoutProcess, "keep: 1h", 4)

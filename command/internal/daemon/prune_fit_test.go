@@ -4,12 +4,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	rules "github.com/ordered-dispatcher/ordered-dispatcher/retention"
+	"github.com/ordered-dispatcher/ordered-dispatcher/shadow"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
@@ -175,4 +177,25 @@ func TestErase_TakesTheKeyOfAPreset(t *testing.T) {
 	done, err := daemon.Erase(t.Context(), config, "public.outbox", table.Erase{Key: "ann"}, cursor.Decision{Actor: "ann", Reason: "request 7"})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, done.Rows)
+}
+
+// The owner of an archive, or of a table of calls, gets rows of the source, and its triggers run with the rights of the
+// role that writes there.
+func TestDoctor_WarnsOfATableOfAnotherOwnerIntoWhichRowsGo(t *testing.T) {
+	t.Parallel()
+	pool, _ := aged(t, stdoutProcess, "keep: 1h", 2)
+	exec(t, pool, "CREATE TABLE public.archive (LIKE public.bookings)")
+	_, err := shadow.Create(t.Context(), pool, pgx.Identifier{"public", "calls"})
+	require.NoError(t, err)
+	config := ruled(t, keyed+"  a@shadow: {source: {table: public.bookings, order: id}, sink: {webhook: {url: 'http://127.0.0.1:1/'}}, shadow: {table: public.calls}, poll: 20ms}\n",
+		"public.bookings", "keep: 1h, mode: archive, archive: public.archive")
+	stranger := pgtest.Role(t, pool, "od_", "")
+	for _, name := range []string{"archive", "calls"} {
+		warning := `"public"."` + name + `" belongs to role "` + stranger + `", which does not own public.bookings`
+		require.NotContains(t, problems(doctor(t, config)), warning)
+		exec(t, pool, "ALTER TABLE public."+name+" OWNER TO "+stranger)
+		require.Contains(t, problems(doctor(t, config)), warning)
+	}
+	exec(t, pool, "ALTER TABLE public.bookings OWNER TO "+stranger)
+	require.NotContains(t, problems(doctor(t, config)), "belongs to role")
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	rules "github.com/ordered-dispatcher/ordered-dispatcher/retention"
 )
@@ -53,7 +54,9 @@ func (c *crew) logPass(logged problems, r TableRule, report rules.Report, err er
 	}
 	level("retention: "+summary(report, false), "table", report.Table, "mode", report.Mode, "rows", report.Rows, "transactions", report.Batches,
 		"partitions", report.Partitions, "position", visible.Cut(string(report.Through)))
-	if errors.Is(err, rules.ErrBusy) || errors.Is(err, context.Canceled) && c.ctx.Err() != nil {
+	var held *operator.HeldError
+	stranger := errors.As(err, &held) && !held.Ours()
+	if errors.Is(err, rules.ErrBusy) && !stranger || errors.Is(err, context.Canceled) && c.ctx.Err() != nil {
 		return
 	}
 	if err != nil {

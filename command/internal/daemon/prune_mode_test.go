@@ -512,6 +512,23 @@ func TestErase_BlanksNoRowWhosePayloadIsInAClaimStore(t *testing.T) {
 	require.EqualValues(t, 1, done.Rows)
 }
 
+// A json may have escapes that no text can have, in any of its members.
+func TestErase_BlanksRowsWithEscapesThatNoTextCanHave(t *testing.T) {
+	t.Parallel()
+	const process = "  a: {source: {table: public.bookings, columns: {key: customer, headers: headers}}, sink: {stdout: {}}, poll: 20ms}\n"
+	pool := database(t)
+	exec(t, pool, "ALTER TABLE public.bookings ADD headers json, ADD payload jsonb")
+	exec(t, pool, `INSERT INTO public.bookings (customer, headers, payload) VALUES ('bob', '{"x": "a\u0000b"}', '{}'), ('bob', '{"n": 1e999999}', '{}'), ('ann', '{"x": "\ud800", "claim\u002dcheck": "0a"}', '{}')`)
+	config := ruled(t, process, "public.bookings", "keep: 1h")
+	deliver(t, config)
+	d := cursor.Decision{Actor: "ann", Reason: "request 7"}
+	_, err := daemon.Erase(t.Context(), config, "public.bookings", table.Erase{Key: "ann", Blank: []string{"payload"}}, d)
+	require.ErrorIs(t, err, table.ErrClaimed)
+	done, err := daemon.Erase(t.Context(), config, "public.bookings", table.Erase{Key: "bob", Blank: []string{"payload"}}, d)
+	require.NoError(t, err)
+	require.EqualValues(t, 2, done.Rows)
+}
+
 // However a seek and a removal fall together, all records after the cursor are there.
 func TestPrune_BesideSeeksNoRecordAfterTheCursorIsMissing(t *testing.T) {
 	t.Parallel()

@@ -154,6 +154,9 @@ func (d *doctor) rules(ctx context.Context) error {
 		if err := d.cascades(ctx, r, source); err != nil {
 			return err
 		}
+		if err := d.writtenTo(ctx, "", r.Archive, source); err != nil {
+			return err
+		}
 		if needs.owned == "" {
 			continue
 		}
@@ -178,6 +181,24 @@ func (d *doctor) rules(ctx context.Context) error {
 		return err
 	}
 	return d.missing(ctx, "", needed)
+}
+
+// writtenTo warns if a table into which this role writes rows of a source belongs to a stranger; "" is no table.
+func (d *doctor) writtenTo(ctx context.Context, process, into string, source *table.Source) error {
+	if into == "" {
+		return nil
+	}
+	from, err := source.Name(ctx)
+	if err != nil {
+		return err
+	}
+	owned, owner, err := d.config.stranger(ctx, d.pool, into, []string{from})
+	if err == nil && owner != "" {
+		d.find(process, Warn, "look at its triggers, then give it to the owner of the source: ALTER TABLE "+owned+" OWNER TO …",
+			"%s belongs to role %s, which does not own %s: that role can change its rows, and its triggers and defaults run with the rights of the role that writes there",
+			visible.Line(owned), quoted(owner), visible.Line(from))
+	}
+	return err
 }
 
 // fits reports whether a rule can be carried out on its table. ruled are the rules that were checked before, by their
@@ -230,14 +251,23 @@ func (d *doctor) otherSchemas(ctx context.Context) error {
 	return err
 }
 
-// closedSQL finds partitions, and tables that were some, which retention has closed and not dropped yet. It uses the
-// index of pg_constraint on names.
+// closedSQL finds partitions, and tables that were some, which retention has closed and not dropped yet. Their comment
+// names a table of the same owner, unless that is gone: its forms are those of source.unread. It uses the index of
+// pg_constraint on names.
 const closedSQL = `/* doctor.closed */
-SELECT format('%I.%I', n.nspname, c.relname), coalesce(obj_description(o.oid, 'pg_constraint'), '')
+SELECT format('%I.%I', n.nspname, c.relname), obj_description(o.oid, 'pg_constraint')
 FROM pg_constraint o
 JOIN pg_class c ON c.oid = o.conrelid
 JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE o.conname = $1 AND o.conislocal
+WHERE o.conname = $1
+	AND o.conislocal
+	AND obj_description(o.oid, 'pg_constraint') <> ''
+	AND NOT EXISTS (
+		SELECT FROM pg_class t
+		JOIN pg_namespace m ON m.oid = t.relnamespace
+		WHERE t.relowner <> c.relowner
+			AND obj_description(o.oid, 'pg_constraint') IN (m.nspname || '.' || t.relname, format('"%s"."%s"', replace(m.nspname, '"', '""'), replace(t.relname, '"', '""')))
+	)
 ORDER BY 1
 LIMIT 100`
 

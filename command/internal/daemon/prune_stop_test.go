@@ -2,7 +2,11 @@ package daemon_test
 
 import (
 	"bytes"
+	"context"
+	"log/slog"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -98,4 +102,24 @@ func TestPrune_ATriggerThatKeepsRowsIsAnError(t *testing.T) {
 			require.EqualValues(t, 5, pruned(t, config).Rows)
 		})
 	}
+}
+
+// Retention waits for other sessions of the program without a word, since these end. A session of others may not.
+func TestRun_LogsOnceThatAStrangerKeepsRetentionFromItsLock(t *testing.T) {
+	t.Parallel()
+	pool, config := aged(t, stdoutProcess, "keep: 1h", 2)
+	stranger := session(t, "SELECT pg_advisory_lock(hashtextextended('ordered-dispatcher seek', 0))")
+	log := &buffer{}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- daemon.Run(ctx, quiet(daemon.RunConfig{Config: config, Logger: slog.New(slog.NewTextHandler(log, nil))}.PruningEvery(time.Millisecond)))
+	}()
+	const fix = "SELECT pg_terminate_backend("
+	require.Eventually(t, func() bool { return strings.Contains(log.String(), fix) }, patience, 5*time.Millisecond)
+	exec(t, stranger, "SELECT pg_advisory_unlock_all()")
+	untilTrue(t, pool, "SELECT NOT EXISTS (SELECT FROM public.bookings WHERE created_at < now() - interval '1 hour')")
+	stop()
+	require.NoError(t, <-done)
+	require.Equal(t, 1, strings.Count(log.String(), fix))
 }
