@@ -230,7 +230,7 @@ func (r *retention) headersColumn(ctx context.Context, process string) (string, 
 	if i := r.config.index(process); i >= 0 {
 		return r.config.Processes[i].Source.Named().Columns.Headers, nil
 	}
-	last, err := r.config.lastConfigured(ctx, r.pool, Process{Name: process})
+	last, err := r.config.lastConfigured(ctx, r.pool, process)
 	if err != nil || last == nil {
 		return "", err
 	}

@@ -107,16 +107,30 @@ func (e earlier) difference(now settings) string {
 // needsOther describes how the source of now takes other rows than the earlier one, or has another order; "" if it takes
 // the same ones, or all of the table.
 func (e earlier) needsOther(now settings) string {
-	reads := func(s settings) settings {
-		s = maps.Clone(s)
-		maps.DeleteFunc(s, func(name, _ string) bool {
-			return !slices.Contains([]string{"source.table", meantKey, "source.order", "source.columns.id", "source.columns.created_at"}, name) &&
-				(name != "source.where" || now[name] == "")
-		})
-		return s
+	e.settings, now = e.settings.reads(), now.reads()
+	if now["source.where"] == "" {
+		delete(e.settings, "source.where")
 	}
-	e.settings = reads(e.settings)
-	return e.difference(reads(now))
+	return e.difference(now)
+}
+
+// reads are the settings that decide which rows are read, and in which order.
+func (s settings) reads() settings {
+	s = maps.Clone(s)
+	maps.DeleteFunc(s, func(name, _ string) bool {
+		return !slices.Contains([]string{"source.table", meantKey, "source.where"}, name) && !slices.Contains(orderKeys, name)
+	})
+	return s
+}
+
+// orderKeys are the settings that decide the order of the rows.
+var orderKeys = []string{"source.order", "source.columns.id", "source.columns.created_at"}
+
+// order are the settings of orderKeys.
+func (s settings) order() settings {
+	s = maps.Clone(s)
+	maps.DeleteFunc(s, func(name, _ string) bool { return !slices.Contains(orderKeys, name) })
+	return s
 }
 
 // changed returns the names of the settings that differ now, sorted.
@@ -131,28 +145,61 @@ func (s settings) changed(now settings) []string {
 const otherConfigurationFix = "if that worker still runs, both deliver in turns, each with its own configuration: " +
 	"give all workers of a process the same configuration, or rename the process of one of them"
 
-// configuredSQL reads the configuration with which the process ran last. It uses the index on (process_name, id).
-const configuredSQL = `/* daemon.configured */
-SELECT actor, at, detail
-FROM {schema}.cursor_event
-WHERE process_name = $1 AND action = 'configure'
-ORDER BY id DESC
-LIMIT 1`
+// maxConfigurations is how many configurations of a process are looked at.
+const maxConfigurations = 100
 
-// lastConfigured returns the configuration with which a process ran last; nil if it never ran.
-func (c Config) lastConfigured(ctx context.Context, pool *pgxpool.Pool, p Process) (*earlier, error) {
-	var e earlier
-	var detail []byte
-	err := ask(ctx, pool, func(ctx context.Context, tx pgx.Tx) error {
-		return tx.QueryRow(ctx, c.sql(configuredSQL), binary, p.Name).Scan(&e.worker, &e.at, &detail)
-	})
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, nil
-	}
+// configurations returns those with which workers of a cursor's process were started, the newest first, also under its
+// earlier names. Those of a former cursor of the name do not count.
+func (c Config) configurations(ctx context.Context, pool *pgxpool.Pool, process string) (all []earlier, err error) {
+	store, err := cursor.NewStore(pool, cursor.Config{Schema: c.Schema})
 	if err != nil {
-		return nil, fmt.Errorf("read the last configuration of process %q: %w", p.Name, err)
+		return nil, err
 	}
-	return &e, json.Unmarshal(detail, &e.settings)
+	events, err := operator.New(store).Events(ctx, process, "configure,forget,renamed", maxConfigurations)
+	if err != nil {
+		return nil, fmt.Errorf("read the last configuration of process %q: %w", process, err)
+	}
+	former := map[string]bool{}
+	for _, event := range events {
+		e := earlier{worker: event.Actor, at: event.At}
+		switch {
+		case event.Action != "configure":
+			former[event.Process] = true
+		case former[event.Process]:
+		default:
+			if err := json.Unmarshal(event.Detail, &e.settings); err != nil {
+				return nil, fmt.Errorf("read the last configuration of process %q: %w", process, err)
+			}
+			all = append(all, e)
+		}
+	}
+	return all, nil
+}
+
+// lastConfigured returns the configuration with which a worker of a process was started last; nil if none was.
+func (c Config) lastConfigured(ctx context.Context, pool *pgxpool.Pool, process string) (*earlier, error) {
+	all, err := c.configurations(ctx, pool, process)
+	if len(all) == 0 {
+		return nil, err
+	}
+	return &all[0], nil
+}
+
+// mayRun returns those configurations, of the newest first, with which a worker may deliver: that of the holder, and
+// those of the workers that were started after it. If the holder has noted none, all count: see noteConfigured.
+func mayRun(all []earlier, holder string) []earlier {
+	if i := slices.IndexFunc(all, func(e earlier) bool { return e.worker == holder }); i >= 0 {
+		return all[:i+1]
+	}
+	return all
+}
+
+// alike reports whether all configurations read the same rows, in one order.
+func alike(all []earlier) bool {
+	return !slices.ContainsFunc(all, func(e earlier) bool {
+		e.settings = e.settings.reads()
+		return e.difference(all[0].settings.reads()) != ""
+	})
 }
 
 const configureSQL = `/* daemon.configure */
@@ -160,13 +207,19 @@ INSERT INTO {schema}.cursor_event (process_name, actor, action, detail)
 VALUES ($1, $2, 'configure', $3::jsonb)`
 
 // noteConfigured notes a configuration in the audit if it differs from the last one, and returns that last one. If
-// two workers start at once, both may note theirs. The next start then finds the difference.
+// two workers start at once, both may note theirs. The next start then finds the difference. Once two sources were
+// noted, each worker notes its own: otherwise nobody knew which of them the holder of the cursor has. It waits until no
+// removal is under way that does not know of it.
 func (c Config) noteConfigured(ctx context.Context, pool *pgxpool.Pool, p Process, worker string) (*earlier, error) {
-	last, err := c.lastConfigured(ctx, pool, p)
+	all, err := c.configurations(ctx, pool, p.Name)
 	if err != nil {
 		return nil, err
 	}
+	var last *earlier
 	now := p.settings(rand.Text())
+	if len(all) > 0 {
+		last = &all[0]
+	}
 	if last != nil && last.settings[saltKey] != "" {
 		now = p.settings(last.settings[saltKey])
 	}
@@ -177,7 +230,7 @@ func (c Config) noteConfigured(ctx context.Context, pool *pgxpool.Pool, p Proces
 	if means != "" {
 		now[meantKey] = means
 	}
-	if last != nil && maps.Equal(last.settings, now) {
+	if last != nil && maps.Equal(last.settings, now) && (last.worker == worker || alike(all)) {
 		return nil, nil
 	}
 	detail, err := json.Marshal(now)
@@ -185,6 +238,9 @@ func (c Config) noteConfigured(ctx context.Context, pool *pgxpool.Pool, p Proces
 		return nil, err
 	}
 	err = ask(ctx, pool, func(ctx context.Context, tx pgx.Tx) error {
+		if err := operator.AwaitRemovals(ctx, tx); err != nil {
+			return err
+		}
 		_, err := tx.Exec(ctx, c.sql(configureSQL), p.Name, worker, string(detail))
 		return err
 	})

@@ -305,7 +305,7 @@ func (d *doctor) mayBeLost(p Process, refused bool) {
 
 // settings notes that the process last ran with other settings. A change on purpose looks the same.
 func (d *doctor) settings(ctx context.Context, p Process) error {
-	last, err := d.config.lastConfigured(ctx, d.pool, p)
+	last, err := d.config.lastConfigured(ctx, d.pool, p.Name)
 	if err != nil || last == nil || last.difference(p.settings(last.settings[saltKey])) == "" {
 		return err
 	}

@@ -80,7 +80,7 @@ func (c Config) earlierNames(ctx context.Context, pool *pgxpool.Pool, p Process)
 		return nil, nil
 	}
 	for _, name := range names {
-		last, err := c.lastConfigured(ctx, pool, Process{Name: name})
+		last, err := c.lastConfigured(ctx, pool, name)
 		if err != nil || last == nil {
 			continue
 		}

@@ -228,23 +228,32 @@ func toRun(row cursor.Row) string {
 	}
 }
 
-// ranOtherwise returns why the source of the file does not show what a process with a cursor needs: its worker reads
-// other rows, or in another order. "" if the file has that source, or takes more rows.
+// ranOtherwise returns why the source of the file does not show what a process with a cursor needs: the worker that has
+// the cursor, or one that was started after it, reads other rows, or in another order. "" if the file has that source, or
+// takes more rows.
 func (r *retention) ranOtherwise(ctx context.Context, p Process, rows []cursor.Row) (string, error) {
-	if !slices.ContainsFunc(rows, func(row cursor.Row) bool { return row.Process == p.Name }) {
+	i := slices.IndexFunc(rows, func(row cursor.Row) bool { return row.Process == p.Name })
+	if i < 0 {
 		return "", nil
 	}
-	last, err := r.config.lastConfigured(ctx, r.pool, p)
-	if err != nil || last == nil {
+	all, err := r.config.configurations(ctx, r.pool, p.Name)
+	if err != nil {
 		return "", err
 	}
-	difference := last.needsOther(p.settings(last.settings[saltKey]))
-	if difference == "" {
-		return "", nil
+	return otherThan(mayRun(all, rows[i].Holder), func(e earlier) settings { return p.settings(e.settings[saltKey]) }), nil
+}
+
+// otherThan returns how one of the configurations, under which a worker may deliver, needs other rows than those of a
+// source; "" if none does.
+func otherThan(all []earlier, now func(earlier) settings) string {
+	for _, e := range all {
+		if difference := e.needsOther(now(e)); difference != "" {
+			return fmt.Sprintf("worker %s ran it from %s on with another source, so the rows that it needs are not those of this file: %s. "+
+				"Give this file the source of the worker's file; or, if this one is right, start all workers of the process with it",
+				e.worker, e.at.UTC().Format(time.RFC3339), difference)
+		}
 	}
-	return fmt.Sprintf("worker %s ran it from %s on with another source, so the rows that it needs are not those of this file: %s. "+
-		"Give this file the source of the worker's file; or, if this one is right, start the workers with it",
-		last.worker, last.at.UTC().Format(time.RFC3339), difference), nil
+	return ""
 }
 
 // reader returns a process of the file, with the position from which it goes on, or would start.
@@ -268,15 +277,16 @@ func (p Process) reader(rows []cursor.Row) Reader {
 // stranger adds a cursor that the file does not have, if it last read one of the tables. Its source.where is text of
 // the audit, which is not run: all rows count.
 func (r *retention) stranger(ctx context.Context, row cursor.Row) error {
-	last, err := r.config.lastConfigured(ctx, r.pool, Process{Name: row.Process})
+	all, err := r.config.configurations(ctx, r.pool, row.Process)
 	if err != nil {
 		return err
 	}
-	if last == nil {
+	all = mayRun(all, row.Holder)
+	if len(all) == 0 {
 		r.unknown = append(r.unknown, row.Process)
 		return nil
 	}
-	p := Process{Name: row.Process, Source: last.settings.source()}
+	p := Process{Name: row.Process, Source: all[0].settings.source()}
 	source, err := r.config.keys(p, r.pool)
 	if err != nil {
 		r.unknown = append(r.unknown, row.Process)
