@@ -20,7 +20,8 @@ type HandlerConfig struct {
 	Unsigned bool
 	// Tolerance is how far the time of a signature may be from the clock. Default 5 min.
 	Tolerance time.Duration
-	// MaxBytes bounds a body. Default 64 MiB, as max_record_bytes.
+	// MaxBytes bounds a body. Default 64 MiB, as max_record_bytes. The signature covers the body, so each connection may
+	// take as much before its sender is known: set the size of your largest payload, and bound the connections.
 	MaxBytes int64
 	// Now is the clock. Default time.Now.
 	Now func() time.Time

@@ -50,21 +50,39 @@ const (
 	suffix       = ".jsonl.gz"
 	maxNameBytes = 255 // of a file, in common file systems
 	digestBytes  = 8
+	// Each name has three commas, the digest of its lines, and the suffix. The rest is for the table and two positions.
+	roomForNames = maxNameBytes - 3 - 2*digestBytes - len(suffix)
+	maxTable     = 80
 )
 
 // fileName names a file by its table, by the positions of its first and last row, and by the digest of its lines: no
 // file is replaced by one with other lines. What is escaped has no comma.
-func fileName(table string, first, last cursor.Position, digest string) (string, error) {
-	name := beginning(table, first) + url.QueryEscape(string(last)) + "," + digest + suffix
-	if len(name) > maxNameBytes {
-		return "", fmt.Errorf("the ids of %s are too long for the name of a file: use mode archive", table)
-	}
-	return name, nil
+func fileName(table string, first, last cursor.Position, digest string) string {
+	return beginning(table, first) + fitting(string(last), roomForPosition(table)) + "," + digest + suffix
 }
 
 // beginning is how the names of files begin that have the same first row.
 func beginning(table string, first cursor.Position) string {
-	return url.QueryEscape(table) + "," + url.QueryEscape(string(first)) + ","
+	return fitting(table, maxTable) + "," + fitting(string(first), roomForPosition(table)) + ","
+}
+
+// roomForPosition depends on the table alone: the names of all its files begin in the same way.
+func roomForPosition(table string) int { return (roomForNames - len(fitting(table, maxTable))) / 2 }
+
+// fitting escapes a part of a name. Of one that is too long, it keeps the beginning, and adds "=" and a digest. What is
+// escaped has no "=", so no other part looks like that.
+func fitting(part string, room int) string {
+	escaped := url.QueryEscape(part)
+	if len(escaped) <= room {
+		return escaped
+	}
+	sum := sha256.Sum256([]byte(part))
+	end := "=" + hex.EncodeToString(sum[:digestBytes])
+	begin := escaped[:room-len(end)]
+	if i := strings.LastIndexByte(begin, '%'); i > len(begin)-len("%XX") { // a part of an escape
+		begin = begin[:i]
+	}
+	return begin + end
 }
 
 // digestOf is the digest in the name of a file.
@@ -108,10 +126,7 @@ func (p *pass) write(ctx context.Context, s table.Stretch, rows [][]byte) error 
 	if err != nil {
 		return err
 	}
-	name, err := fileName(p.pruning.Table(), s.First, s.Last, digests[len(rows)-1])
-	if err != nil {
-		return err
-	}
+	name := fileName(p.pruning.Table(), s.First, s.Last, digests[len(rows)-1])
 	ctx, cancel := context.WithTimeoutCause(ctx, shelfTimeout, fmt.Errorf("the store took longer than %v", shelfTimeout))
 	defer cancel()
 	return overdue(ctx, p.put(ctx, beginning(p.pruning.Table(), s.First), name, content, digests))

@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -59,7 +60,9 @@ func TestPrune_ShowsWhatWentAndWhoHoldsRowsBack(t *testing.T) {
 	insert(t, pool, 1)
 	code, _, stderr = do(t, address, "run", "--drain", "-c", path)
 	require.Zero(t, code, stderr)
-	code, stdout, stderr = do(t, address, "erase", "public.bookings", "-c", path, "--key", "4", "--by", "id", "--reason", "request 7")
+	key := filepath.Join(t.TempDir(), "key")
+	require.NoError(t, os.WriteFile(key, []byte("4\n"), 0o600))
+	code, stdout, stderr = do(t, address, "erase", "public.bookings", "-c", path, "--key-file", key, "--by", "id", "--reason", "request 7")
 	require.Zero(t, code, stderr)
 	require.Equal(t, "public.bookings: 1 row erased, 0 rows in the archive table, 0 dead letters; noted in the history of a\n", stdout)
 	code, stdout, stderr = do(t, address, "erase", "public.bookings", "-c", path, "--key", "404", "--by", "id", "--reason", "request 8")

@@ -1,5 +1,5 @@
-// Package bounded reads files that a configuration names. It bounds the size of each file and the time for reading
-// it.
+// Package bounded reads files that a configuration or a record names. It bounds the size of each file and the time for
+// reading it.
 package bounded
 
 import (
@@ -19,7 +19,7 @@ const (
 	patience = 30 * time.Second
 )
 
-// The errors of Read, File and ReadAll.
+// The errors of Read, File, In and ReadAll.
 var (
 	ErrTooLarge = errors.New("it is too large")
 	ErrKind     = errors.New("it is neither a file nor a pipe")
@@ -52,6 +52,36 @@ func File(path string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return text, nil
+}
+
+// In reads a regular file of at most limit bytes, in a directory that others write to. It never waits, and follows no link
+// in the last part of the name.
+func In(root *os.Root, name string, limit int) ([]byte, error) {
+	named, err := root.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !named.Mode().IsRegular() {
+		return nil, ErrNoFile
+	}
+	if named.Size() > int64(limit) {
+		return nil, ErrTooLarge
+	}
+	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if opened, err := file.Stat(); err != nil {
+		return nil, err
+	} else if !os.SameFile(named, opened) { // meanwhile the name may have become a link or a pipe
+		return nil, ErrNoFile
+	}
+	content, err := io.ReadAll(io.LimitReader(file, int64(limit)+1))
+	if len(content) > limit { // it has grown meanwhile
+		return nil, ErrTooLarge
+	}
+	return content, err
 }
 
 // ReadAll reads at most MaxBytes.

@@ -65,3 +65,28 @@ func TestFile_IsARegularFileAndWaitedForInNoCase(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "text", string(text))
 }
+
+func TestIn_ReadsARegularFileAlone(t *testing.T) {
+	t.Parallel()
+	dir, outside := t.TempDir(), filepath.Join(t.TempDir(), "outside")
+	at := func(name string) string { return filepath.Join(dir, name) }
+	require.NoError(t, os.WriteFile(outside, []byte("text"), 0o600))
+	require.NoError(t, os.WriteFile(at("plain"), []byte("text"), 0o600))
+	require.NoError(t, syscall.Mkfifo(at("pipe"), 0o600))
+	require.NoError(t, os.Symlink(outside, at("link")))
+	require.NoError(t, os.Symlink("plain", at("within")))
+	root, err := os.OpenRoot(dir)
+	require.NoError(t, err)
+	defer root.Close()
+	for name, want := range map[string]error{
+		"pipe": bounded.ErrNoFile, "link": bounded.ErrNoFile, "within": bounded.ErrNoFile, ".": bounded.ErrNoFile, "none": fs.ErrNotExist,
+	} {
+		_, err := bounded.In(root, name, 4)
+		require.ErrorIs(t, err, want, name)
+	}
+	text, err := bounded.In(root, "plain", 4)
+	require.NoError(t, err)
+	require.Equal(t, "text", string(text))
+	_, err = bounded.In(root, "plain", 3)
+	require.ErrorIs(t, err, bounded.ErrTooLarge)
+}

@@ -147,7 +147,7 @@ var daemonMutants = []mutant{
 	mutate("a file of rows that a crash left in the table stays", "command/internal/daemon.TestPrune_ACrashBetweenFileAndDeleteNeitherLosesNorDoubles",
 		code("retention.pass.put", "other == name", "other == name || true")),
 	mutate("a file of archived rows is replaced by one of other rows", "command/internal/daemon.TestPrune_NoArchiveFileIsReplacedByOneOfOtherRows",
-		code("retention.fileName", `beginning(table, first) + url.QueryEscape(string(last)) + "," + digest + suffix`, `beginning(table, first) + url.QueryEscape(string(last)) + "," + suffix`)),
+		code("retention.fileName", `beginning(table, first) + fitting(string(last), roomForPosition(table)) + "," + digest + suffix`, `beginning(table, first) + fitting(string(last), roomForPosition(table)) + "," + suffix`)),
 	mutate("a file is removed whose rows no other has", "command/internal/daemon.TestPrune_NoArchiveFileIsReplacedByOneOfOtherRows",
 		code("retention.pass.put", "!slices.Contains(digests, digestOf(other))", "false")),
 	mutate("an archived row is several lines", "command/internal/daemon.TestPrune_RowsThatGoBackFromFilesByTheCommandsOfThePageAreWhatTheyWere",

@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -107,4 +111,48 @@ func TestFile_HasTheObjectsOfFileblobAndTheFilesOfADirectory(t *testing.T) {
 	_, err = file.Spec().Open(t.Context(), parsed(t, "file://"+dir+"/away?create_dir=1"))
 	require.Error(t, err, "one that is not mounted is an outage")
 	require.NoDirExists(t, dir+"/away")
+}
+
+// Who writes into the directory neither shows the dispatcher other files, nor makes it wait.
+func TestFile_FollowsNoLinkAndWaitsForNoPipe(t *testing.T) {
+	t.Parallel()
+	dir, outside := t.TempDir(), filepath.Join(t.TempDir(), "secret")
+	require.NoError(t, os.WriteFile(outside, []byte("secret"), 0o600))
+	opened, err := file.Spec().Open(t.Context(), parsed(t, "file://"+dir))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, opened.Close()) })
+	kept, err := claim.Put(t.Context(), opened.Objects, []byte("payload"))
+	require.NoError(t, err)
+	link, pipe := strings.Repeat("e", 32), strings.Repeat("f", 32)
+	require.NoError(t, os.Symlink(outside, filepath.Join(dir, link)))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, pipe), 0o600))
+	attributes := filepath.Join(dir, kept.Object+".attrs")
+	require.NoError(t, os.RemoveAll(attributes))
+	require.NoError(t, syscall.Mkfifo(attributes, 0o600))
+
+	for _, name := range []string{link, pipe} {
+		_, err = opened.Objects.Get(t.Context(), name, 100)
+		require.ErrorIs(t, err, claim.ErrAltered, name)
+	}
+	whole, err := kept.Resolve(t.Context(), opened.Objects, 100)
+	require.NoError(t, err)
+	require.Equal(t, "payload", string(whole))
+	_, err = opened.Objects.Get(t.Context(), kept.Object, 6)
+	require.ErrorIs(t, err, claim.ErrTooLarge)
+	require.NoError(t, opened.Reach(t.Context()))
+	var listed []string
+	require.NoError(t, opened.Objects.List(t.Context(), func(o claim.Object) error {
+		listed = append(listed, o.Name)
+		require.EqualValues(t, len("payload"), o.Bytes)
+		return nil
+	}))
+	require.Equal(t, []string{kept.Object}, listed)
+
+	require.NoError(t, opened.Objects.Delete(t.Context(), link))
+	require.FileExists(t, outside)
+	require.NoError(t, os.RemoveAll(dir))
+	_, err = kept.Resolve(t.Context(), opened.Objects, 100)
+	require.False(t, err == nil || claim.IsAboutObject(err), "a directory that is away is an outage: %v", err)
+	require.Error(t, opened.Objects.List(t.Context(), nil))
+	require.Error(t, opened.Reach(t.Context()))
 }

@@ -145,9 +145,6 @@ func (r *retention) referring(ctx context.Context, also []string) (all []outbox.
 	var archived []outbox.Headers
 	archives := r.archives()
 	for _, e := range r.all() {
-		if err := r.trusted(ctx, e, also); err != nil {
-			return nil, err
-		}
 		column, err := r.headersColumn(ctx, e.Process)
 		if err != nil {
 			return nil, err
@@ -155,6 +152,11 @@ func (r *retention) referring(ctx context.Context, also []string) (all []outbox.
 		found, err := headersOf(ctx, r.pool, e.table, column)
 		if err != nil {
 			return nil, fmt.Errorf("process %s: %w", visible.Line(e.Process), err)
+		}
+		if len(found) > 0 { // a table without such a column is not read
+			if err := r.trusted(ctx, e, also); err != nil {
+				return nil, err
+			}
 		}
 		if len(found) == 0 && r.config.claims(e.Process) {
 			return nil, usage("process %s has claims, and no column of %s is known to have headers: set source.columns.headers", visible.Line(e.Process), visible.Line(e.table))
@@ -279,7 +281,7 @@ func headersOf(ctx context.Context, pool *pgxpool.Pool, of, configured string) (
 		_, err := pgx.ForEachRow(rows, []any{&oid, &stored, &schema, &name, &column, &typ}, func() error {
 			known = true
 			switch {
-			case !stored:
+			case !stored && (typ == "json" || typ == "jsonb"):
 				return usage("%s is not a table: references to claim checks are only looked for in tables", visible.Line(of))
 			case typ == "json" || typ == "jsonb":
 				all = append(all, outbox.Headers{Table: pgx.Identifier{schema, name}, Column: column})

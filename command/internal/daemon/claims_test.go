@@ -263,6 +263,9 @@ func TestCollectClaims_ReadsNoTableOfAStrangerThatOnlyTheAuditNames(t *testing.T
 	require.Zero(t, collectClaims(t, config, daemon.Collection{}))
 
 	exec(t, pool, "ALTER TABLE public.theirs OWNER TO "+stranger)
+	exec(t, pool, "ALTER TABLE public.theirs RENAME headers TO h")
+	require.Equal(t, 1, collectClaims(t, config, dry).Objects, "without a column of headers nothing of it is read")
+	exec(t, pool, "ALTER TABLE public.theirs RENAME h TO headers")
 	require.Zero(t, collectClaims(t, config, daemon.Collection{Also: []string{"public.theirs"}}))
 	for _, known := range []string{"public.outbox", "od.cursor"} {
 		exec(t, pool, "ALTER TABLE "+known+" OWNER TO "+stranger)

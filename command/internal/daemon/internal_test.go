@@ -23,6 +23,41 @@ func TestUnknownProcess_ProposesWhatWasLikelyMeant(t *testing.T) {
 	require.EqualError(t, unknownProcess("invoices", names), `there is no process "invoices": there are booking_sms, booking_mails, pay`)
 }
 
+func TestOwnHost_TakesAddressesAndLocalhostAlone(t *testing.T) {
+	t.Parallel()
+	for _, own := range []string{"127.0.0.1", "127.0.0.1:80", "10.1.2.3:", "[::1]", "[::1]:80", "[fe80::1%25eth0]:80", "localhost", "LocalHost:80"} {
+		require.True(t, ownHost(own), own)
+	}
+	for _, other := range []string{"", ":80", "[]", "rebound.example", "rebound.example:80", "[::1%25eth0", "[::1%25.rebound.example", "]127.0.0.1[", "::1]", "[::1]x", "127.0.0.1:80:80", "localhost]"} {
+		require.False(t, ownHost(other), other)
+	}
+}
+
+// The texts go to a receiver. They have no words of Go's library.
+func TestParseAsk_SaysWhatIsWrongWithAParameter(t *testing.T) {
+	t.Parallel()
+	for query, want := range map[string]string{
+		"after=9223372036854775808": `parameter 'after': it must be a number between 0 and 9223372036854775807`,
+		"after=-1":                  `parameter 'after': it must be a number between 0 and 9223372036854775807`,
+		"after=":                    `parameter 'after': it must be a number between 0 and 9223372036854775807`,
+		"after=1&after=2":           `parameter 'after': give it once`,
+		"after=1&limit=ten":         `parameter 'limit': it must be a number between 1 and 1000`,
+		"after=1&limit=1001":        `parameter 'limit': it must be a number between 1 and 1000`,
+		"after=1&pruned=yes":        `parameter 'pruned': it must be true or false`,
+		"after=1&from=x":            `parameter 'from': it is not a place with which an answer ended`,
+		"after=1&form=1":            `parameter 'form': there is no such parameter: there are after, from, limit and pruned`,
+		"after=0;pruned=1":          "the parameters cannot be read: write & between two of them, and %XX for characters that have a meaning in a URL",
+		"after=0&from=%2":           "the parameters cannot be read: write & between two of them, and %XX for characters that have a meaning in a URL",
+		"":                          "the parameter after is missing: give the last sequence that you have, 0 for none",
+	} {
+		_, err := parseAsk(query)
+		require.EqualError(t, err, want, query)
+	}
+	ask, err := parseAsk("after=9223372036854775807&limit=1000&pruned=true&from=int:1")
+	require.NoError(t, err)
+	require.Equal(t, Ask{After: 1<<63 - 1, Limit: 1000, Pruned: true, From: Place{Position: "int:1"}}, ask)
+}
+
 func TestVerdict_CountsWhatWasFound(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, Verdict([]Finding{{Severity: Note}}))

@@ -83,9 +83,9 @@ func ownHosts(next http.Handler) http.Handler {
 func ownHost(hostport string) bool {
 	host, _, err := net.SplitHostPort(hostport)
 	if err != nil {
-		host = hostport // without a port
+		host, _, _ = net.SplitHostPort(hostport + ":0") // without a port
 	}
-	_, err = netip.ParseAddr(strings.Trim(host, "[]"))
+	_, err = netip.ParseAddr(host)
 	return err == nil || strings.EqualFold(host, "localhost")
 }
 

@@ -151,6 +151,19 @@ func TestPrune_NoArchiveFileIsReplacedByOneOfOtherRows(t *testing.T) {
 	require.ElementsMatch(t, all, lines(t, dir), "the same rows have the same file")
 }
 
+// PostgreSQL takes more bytes of a text id than a file may have in its name.
+func TestPrune_ALongTextIDIsNoObstacleForFiles(t *testing.T) {
+	t.Parallel()
+	pool, dir := database(t), t.TempDir()
+	exec(t, pool, `CREATE TABLE public.named (id text PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT now());
+		INSERT INTO public.named SELECT repeat('é', 500) || n, timestamptz '2026-01-01 00:00Z' + n * interval '1 minute' FROM generate_series(1, 3) n`)
+	config := ruled(t, "  a: {source: {table: public.named}, sink: {stdout: {}}, poll: 20ms}\n", "public.named", "keep: 1h, mode: files, directory: '"+dir+"', batch: 1")
+	deliver(t, config)
+	want := pgtest.Value[[]string](t, pool, "SELECT array_agg(row_to_json(t)::text ORDER BY created_at) FROM public.named t")
+	require.EqualValues(t, 3, pruned(t, config).Rows)
+	require.Equal(t, want, lines(t, dir))
+}
+
 func TestPrune_RowsThatChangeWhileTheyAreWrittenStay(t *testing.T) {
 	t.Parallel()
 	pool, config := aged(t, stdoutProcess, "keep: 1h, mode: files, directory: '"+t.TempDir()+"'", 3)

@@ -62,7 +62,7 @@ func (s *recordsServer) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "the worker's file has no process of this name", http.StatusNotFound)
 		return
 	}
-	ask, err := parseAsk(req.URL.Query())
+	ask, err := parseAsk(req.URL.RawQuery)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -118,25 +118,31 @@ func (s *recordsServer) knows(authorization string) bool {
 }
 
 // parseAsk reads the parameters of a question. It refuses what it does not know.
-func parseAsk(query url.Values) (Ask, error) {
+func parseAsk(raw string) (Ask, error) {
 	ask := Ask{After: -1, Limit: defaultRecords}
+	query, err := url.ParseQuery(raw)
+	if err != nil {
+		return ask, errors.New("the parameters cannot be read: write & between two of them, and %XX for characters that have a meaning in a URL")
+	}
 	for name, values := range query {
 		value, err := values[0], error(nil)
 		switch {
 		case len(values) > 1:
 			err = errors.New("give it once")
 		case name == "after":
-			if ask.After, err = strconv.ParseInt(value, 10, 64); err == nil && ask.After < 0 {
-				err = errors.New("it must not be negative")
+			if ask.After, err = strconv.ParseInt(value, 10, 64); err != nil || ask.After < 0 {
+				err = errors.New("it must be a number between 0 and 9223372036854775807")
 			}
 		case name == "from":
 			ask.From, err = ParsePlace(value)
 		case name == "limit":
-			if ask.Limit, err = strconv.Atoi(value); err == nil && (ask.Limit < 1 || ask.Limit > maxRecords) {
-				err = fmt.Errorf("it must be between 1 and %d", maxRecords)
+			if ask.Limit, err = strconv.Atoi(value); err != nil || ask.Limit < 1 || ask.Limit > maxRecords {
+				err = fmt.Errorf("it must be a number between 1 and %d", maxRecords)
 			}
 		case name == "pruned":
-			ask.Pruned, err = strconv.ParseBool(value)
+			if ask.Pruned, err = strconv.ParseBool(value); err != nil {
+				err = errors.New("it must be true or false")
+			}
 		default:
 			err = errors.New("there is no such parameter: there are after, from, limit and pruned")
 		}

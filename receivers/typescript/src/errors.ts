@@ -5,6 +5,12 @@ export class InboxError extends Error {
   readonly headers: Record<string, string> = {};
 }
 
+// quoted quotes a text of a sender for a log or a terminal: no line ends in it, and no control character acts.
+export function quoted(text: string | undefined): string {
+  const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return JSON.stringify(text ?? "").replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (one) => one.split("").map(escaped).join(""));
+}
+
 // The signature is missing, wrong, or too far from the clock.
 export class SignatureError extends InboxError {
   override readonly status = 401;
@@ -37,7 +43,7 @@ export class VersionError extends InboxError {
   override readonly status = 409;
   override readonly headers = { "Ordered-Version": version };
   constructor(other: string) {
-    const got = JSON.stringify(other.slice(0, 50));
+    const got = quoted(other.slice(0, 50));
     super(`the record follows version ${got} of the contract, and this receiver knows version ${version}: upgrade the one that is older`);
   }
 }

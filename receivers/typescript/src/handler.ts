@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-import { InboxError, RefusedError, RequestError } from "./errors.js";
+import { InboxError, quoted, RefusedError, RequestError } from "./errors.js";
 import { messageFromRequest, type Message } from "./message.js";
 import { parseSecret, requireTimely, single, unsigned, type Secret } from "./signature.js";
 
@@ -66,7 +66,7 @@ async function logged(log: Pick<Console, "warn" | "error">, message: Message, ap
 // an old one, costs nothing.
 async function read(req: IncomingMessage, secret: Secret, maxBytes: number, now: number): Promise<Message> {
   if (req.method !== "POST") {
-    throw new RequestError(`send records with POST, and not with ${JSON.stringify(req.method)}`, 405, { Allow: "POST" });
+    throw new RequestError(`send records with POST, and not with ${quoted(req.method)}`, 405, { Allow: "POST" });
   }
   const headers = req.headersDistinct;
   if (secret !== unsigned) {

@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 
 import type { ClientBase, Pool } from "pg";
 
-import { GapError, LateError, OriginError, StaleError } from "./errors.js";
+import { GapError, LateError, OriginError, quoted, StaleError } from "./errors.js";
 import { handler, type HandlerConfig } from "./handler.js";
 import { validate, type Message } from "./message.js";
 import { adoptSQL, adoptStreamsSQL, advanceSQL, knownSQL, lockSQL, noteSQL, openSQL, pruneSQL, renameKeysSQL, renameSQL } from "./statements.js";
@@ -75,7 +75,7 @@ export class Inbox {
   // use need two names, and not this. Call it in a transaction.
   async acceptOrigin(client: ClientBase, process: string, origin: string): Promise<void> {
     if (process === "" || origin === "") {
-      const got = `${JSON.stringify(process)} and ${JSON.stringify(origin)}`;
+      const got = `${quoted(process)} and ${quoted(origin)}`;
       throw new Error(`accept an origin: a process and an origin are needed, got ${got}`);
     }
     await this.#change(client, adoptSQL, process, origin);
@@ -88,8 +88,8 @@ export class Inbox {
   // may have any number.
   async acceptGap(client: ClientBase | Pool, process: string, stream: string, through: bigint): Promise<void> {
     if ((await this.#change(client, advanceSQL, process, noted(stream), through)) === 0) {
-      const of = `process ${JSON.stringify(process)} in stream ${JSON.stringify(stream)}`;
-      throw new Error(`accept a gap: receiver ${JSON.stringify(this.receiver)} has no record of ${of}`);
+      const of = `process ${quoted(process)} in stream ${quoted(stream)}`;
+      throw new Error(`accept a gap: receiver ${quoted(this.receiver)} has no record of ${of}`);
     }
   }
 
@@ -97,15 +97,15 @@ export class Inbox {
   // transaction, before a worker sends under the new name: otherwise records that come again are applied again. It
   // throws if the receiver has no record of the process, or has one under the new name.
   async rename(client: ClientBase, process: string, to: string): Promise<void> {
-    const what = `rename process ${JSON.stringify(process)}`;
+    const what = `rename process ${quoted(process)}`;
     if (to === "") {
       throw new Error(`${what}: the new name is empty`);
     }
     if ((await this.#change(client, knownSQL, to, "")) > 0) {
-      throw new Error(`${what}: receiver ${JSON.stringify(this.receiver)} has records under the name ${JSON.stringify(to)} already`);
+      throw new Error(`${what}: receiver ${quoted(this.receiver)} has records under the name ${quoted(to)} already`);
     }
     if ((await this.#change(client, renameSQL, process, to)) === 0) {
-      throw new Error(`${what}: receiver ${JSON.stringify(this.receiver)} has no record of it`);
+      throw new Error(`${what}: receiver ${quoted(this.receiver)} has no record of it`);
     }
     await this.#change(client, renameKeysSQL, process, to);
   }
@@ -194,7 +194,7 @@ export class Inbox {
     const { rows } = await client.query(this.#within(lockSQL), [this.receiver, process, noted(stream), origin, epoch, sequence - 1n]);
     const notes = { origin: rows[0].origin, epoch: BigInt(rows[0].epoch), sequence: BigInt(rows[0].sequence) };
     if (notes.origin !== origin) {
-      const why = `has origin ${JSON.stringify(origin)}, and the records before have ${JSON.stringify(notes.origin)}: two senders use one name`;
+      const why = `has origin ${quoted(origin)}, and the records before have ${quoted(notes.origin)}: two senders use one name`;
       throw new OriginError(`${of(message)} ${why}. If this one has replaced the other, accept its origin (acceptOrigin)`, notes.origin);
     }
     return notes;
@@ -267,5 +267,5 @@ function noted(text: string): string {
 }
 
 function of(message: Message): string {
-  return `record ${JSON.stringify(message.dedupKey)} of process ${JSON.stringify(message.process)}`;
+  return `record ${quoted(message.dedupKey)} of process ${quoted(message.process)}`;
 }

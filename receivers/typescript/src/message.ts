@@ -1,4 +1,4 @@
-import { ClaimError, MessageError, VersionError, version } from "./errors.js";
+import { ClaimError, MessageError, quoted, VersionError, version } from "./errors.js";
 import { parseSecret, requireSigned, requireTimely, single, unsigned, type Headers, type Secret } from "./signature.js";
 
 // Message is a record as a sink sends it. Sequence and epoch count from 1.
@@ -96,7 +96,7 @@ export function validate(message: Message): void {
   }
   for (const text of [process, origin, dedupKey, stream]) {
     if (text.includes("\0") || Buffer.from(text).toString() !== text) {
-      throw new MessageError(`${JSON.stringify(text)} has a NUL, or is not UTF-8`);
+      throw new MessageError(`${quoted(text)} has a NUL, or is not UTF-8`);
     }
   }
 }
@@ -104,7 +104,7 @@ export function validate(message: Message): void {
 function number(get: (name: string) => string, name: string): bigint {
   const value = get(name);
   if (!/^[0-9]{1,19}$/.test(value)) {
-    throw new MessageError(`${name} is ${JSON.stringify(value)}, which is no number`);
+    throw new MessageError(`${name} is ${quoted(value)}, which is no number`);
   }
   return BigInt(value);
 }

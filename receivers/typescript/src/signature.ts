@@ -3,7 +3,7 @@
 
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 
-import { MessageError, SignatureError } from "./errors.js";
+import { MessageError, quoted, SignatureError } from "./errors.js";
 
 const prefix = "whsec_";
 const minKey = 24;
@@ -56,7 +56,7 @@ export function single(headers: Headers): Map<string, string> {
     const signed = name.startsWith("ordered-") || name === "webhook-id" || name === "webhook-timestamp";
     for (const value of typeof values === "string" ? [values] : (values ?? [])) {
       if (signed && found.has(name)) {
-        throw new MessageError(`${name} is there twice`);
+        throw new MessageError(`${quoted(name)} is there twice`);
       }
       found.set(name, value);
     }

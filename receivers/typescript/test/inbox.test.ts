@@ -381,6 +381,22 @@ test("logs what it refuses", async () => {
   assert.match(String(warned[0]![2]), /comes late/);
 });
 
+test("escapes what could act on a log or a terminal", async () => {
+  const escaped = "%0D%0A%1B[2J%C2%9B%22%E2%80%A8%E2%80%AE%F3%A0%80%81"; // C1, a line separator, bidi, a tag
+  const shown = String.raw`\r\n\u001b[2J\u009b\"\u2028\u202e\udb40\udc01"`;
+  await answer(effect);
+  for (const [name, want] of [
+    ["ordered-dedup-key", `record "${shown} of process`],
+    ["ordered-sequence", `ordered-sequence is "${shown}, which`],
+    ["ordered-version", `version "${shown} of the contract`],
+    ["ordered-origin", `has origin "${shown}, and`],
+  ] as const) {
+    const warned: unknown[][] = [];
+    await answer(effect, { [name]: escaped }, { log: { ...quiet, warn: (...values) => warned.push(values) } });
+    assert.ok(String(warned[0]![2]).includes(want), String(warned[0]![2]));
+  }
+});
+
 test("logs a request that it refuses", async () => {
   const refused: [number, Record<string, string>, Partial<HandlerConfig>, string][] = [
     [401, {}, { secret: "another-secret-of-the-sender" }, "POST"],

@@ -5,13 +5,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"maps"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 
 	"gocloud.dev/blob/fileblob"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/claim"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/bounded"
 	"github.com/ordered-dispatcher/ordered-dispatcher/retention"
 	"github.com/ordered-dispatcher/ordered-dispatcher/stores"
 	"github.com/ordered-dispatcher/ordered-dispatcher/stores/buckets"
@@ -45,6 +50,73 @@ func open(_ context.Context, u *url.URL) (stores.Opened, error) {
 		return stores.Opened{}, err
 	}
 	opened := buckets.Opened(bucket)
+	opened.Objects = objects{opened.Objects, u.Path}
 	opened.Files = retention.Directory(u.Path)
+	opened.Reach = func(context.Context) error { return reach(u.Path) }
 	return opened, nil
+}
+
+// objects reads the directory by itself. fileblob follows links to the outside. It also waits for the writer of a pipe, be it
+// the object or the file with its attributes, and looks at no context meanwhile.
+type objects struct {
+	claim.Store
+	dir string
+}
+
+// Get reads the object. A name of anything but a file is no object.
+func (o objects) Get(_ context.Context, name string, limit int) ([]byte, error) {
+	root, err := os.OpenRoot(o.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	content, err := bounded.In(root, name, limit)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, claim.ErrMissing
+	case errors.Is(err, bounded.ErrNoFile):
+		return nil, claim.ErrAltered
+	case errors.Is(err, bounded.ErrTooLarge):
+		return nil, claim.ErrTooLarge
+	}
+	return content, err
+}
+
+// List lists the files of the directory. No object has a name with a slash.
+func (o objects) List(ctx context.Context, each func(claim.Object) error) error {
+	entries, err := os.ReadDir(o.dir)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if !entry.Type().IsRegular() {
+			continue
+		}
+		is, err := entry.Info()
+		if errors.Is(err, fs.ErrNotExist) { // removed meanwhile
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := each(claim.Object{Name: entry.Name(), At: is.ModTime(), Bytes: is.Size()}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func reach(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if _, err := dir.ReadDir(1); !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil
 }

@@ -26,7 +26,7 @@ func Compile(program string, bounds Bounds) (upcast.Func, error) {
 	if err != nil {
 		return nil, fmt.Errorf("it is not a jq program: %w", err)
 	}
-	code, err := gojq.Compile(query)
+	code, err := compile(query)
 	if err != nil {
 		return nil, fmt.Errorf("it is not a jq program: %w", err)
 	}
@@ -52,12 +52,15 @@ func Compile(program string, bounds Bounds) (upcast.Func, error) {
 	}, nil
 }
 
-// decode keeps the digits of numbers.
+// decode keeps the digits of numbers, and refuses numbers that are too long to be computed with.
 func decode(payload []byte) (value any, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(payload))
 	decoder.UseNumber()
 	if decoder.Decode(&value) != nil {
 		return nil, errors.New("the payload is not JSON")
+	}
+	if hasLongNumber(value) {
+		return nil, errNumber
 	}
 	return value, nil
 }
@@ -81,6 +84,9 @@ func one(ctx context.Context, results gojq.Iter) (any, error) {
 // brackets, in quotes, or as digits. What the mapping itself raises may be data as a whole.
 func reason(err error) error {
 	var raised gojq.ValueError
+	if errors.Is(err, errNumber) {
+		return errNumber
+	}
 	if errors.As(err, &raised) {
 		return errors.New("the mapping raised an error (its text is not shown, since it may be data)")
 	}

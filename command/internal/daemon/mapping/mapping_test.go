@@ -2,6 +2,8 @@ package mapping_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,6 +66,37 @@ func TestCompile_AMappingThatDoesNotEndIsEnded(t *testing.T) {
 	t.Parallel()
 	_, err := run(t, "def f: f; f", "{}", mapping.Bounds{Time: 20 * time.Millisecond, Bytes: 10})
 	require.EqualError(t, err, "the mapping took more than 20ms")
+}
+
+// The time to read a number grows with the square of its digits, and no deadline ends it.
+func TestCompile_RefusesANumberThatIsTooLong(t *testing.T) {
+	t.Parallel()
+	const refused = "a number has more than 1000 characters, which is more than a mapping takes"
+	longest := strings.Repeat("7", 1000)
+	for _, one := range []struct{ program, payload string }{
+		{".b = 1", `{"a": [{"c": %s}]}`},
+		{".a |= tonumber", `{"a": "%s"}`},
+		{".a |= fromjson", `{"a": "[%s]"}`},
+		{`def f: .a | tonumber; {a: f} | .`, `{"a": "%s"}`},
+		{`.a[0] |= (. as $x | [$x] | map(tonumber) | .[0])`, `{"a": ["%s"]}`},
+	} {
+		_, err := run(t, one.program, fmt.Sprintf(one.payload, longest), mapping.Bounds{Time: time.Minute, Bytes: 5000})
+		require.NoError(t, err, one.program)
+		for _, number := range []string{longest + "7", longest + "e1", "-" + longest, longest[1:] + ".5", "1e" + longest} {
+			_, err := run(t, one.program, fmt.Sprintf(one.payload, number), mapping.Bounds{Time: time.Minute, Bytes: 5000})
+			require.EqualError(t, err, refused, one.program)
+		}
+	}
+	made, err := run(t, ".a |= fromjson", `{"a": "\"`+longest+`7\""}`, mapping.Bounds{Time: time.Minute, Bytes: 5000})
+	require.NoError(t, err, "a text is no number")
+	require.Contains(t, made, longest)
+}
+
+func TestCompile_AnExponentTakesNoDigits(t *testing.T) {
+	t.Parallel()
+	made, err := run(t, ".b = .a * 100 | .c = (.d | tonumber)", `{"a": 1e1000000, "d": "1e-1000000"}`, bounds)
+	require.NoError(t, err)
+	require.Equal(t, `{"a":1e1000000,"b":1.7976931348623157e+308,"c":0,"d":"1e-1000000"}`, made)
 }
 
 func TestCompile_AMappingSeesNoEnvironmentAndNoFile(t *testing.T) {

@@ -65,8 +65,8 @@ public abstract sealed class InboxException extends Exception {
         static final String KNOWN = "1";
 
         OtherVersion(String version) {
-            super("the record follows version \"" + version.substring(0, Math.min(version.length(), 50))
-                    + "\" of the contract, and this receiver knows version " + KNOWN + ": upgrade the one that is older");
+            super("the record follows version " + Message.quoted(version.substring(0, Math.min(version.length(), 50)))
+                    + " of the contract, and this receiver knows version " + KNOWN + ": upgrade the one that is older");
         }
 
         @Override
@@ -123,8 +123,8 @@ public abstract sealed class InboxException extends Exception {
         private final String noted;
 
         public Origin(Message message, String noted) {
-            super(message.name() + " has origin \"" + message.origin() + "\", and the records before have \"" + noted
-                    + "\": two senders use one name. If this one has replaced the other, accept its origin (acceptOrigin)");
+            super(message.name() + " has origin " + Message.quoted(message.origin()) + ", and the records before have " + Message.quoted(noted)
+                    + ": two senders use one name. If this one has replaced the other, accept its origin (acceptOrigin)");
             this.noted = noted;
         }
 

@@ -93,7 +93,7 @@ public final class InboxHandler implements HttpHandler {
     /** Reads the body last, so that a request without a signature, or an old one, costs nothing. */
     private Message read(HttpExchange exchange) throws InboxException {
         if (!exchange.getRequestMethod().equals("POST")) {
-            String text = "send records with POST, and not with " + exchange.getRequestMethod();
+            String text = "send records with POST, and not with " + Message.quoted(exchange.getRequestMethod());
             throw new InboxException.NoRequest(405, text, Map.of("Allow", "POST"));
         }
         if (secret == null) {

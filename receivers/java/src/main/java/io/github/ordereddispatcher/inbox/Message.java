@@ -106,14 +106,30 @@ public record Message(String process, String origin, long sequence, long epoch, 
         }
         for (String text : List.of(process, origin, dedupKey, stream)) {
             if (text.indexOf('\0') >= 0 || !StandardCharsets.UTF_8.newEncoder().canEncode(text)) {
-                throw new InboxException.NoMessage("\"" + text + "\" has a NUL, or is not UTF-8");
+                throw new InboxException.NoMessage(quoted(text) + " has a NUL, or is not UTF-8");
             }
         }
     }
 
     /** What errors call the record. */
     String name() {
-        return "record \"" + dedupKey + "\" of process \"" + process + "\"";
+        return "record " + quoted(dedupKey) + " of process " + quoted(process);
+    }
+
+    /** Quotes a text of a sender for a log or a terminal: no line ends in it, and no control character acts. */
+    static String quoted(String text) {
+        StringBuilder quoted = new StringBuilder("\"");
+        text.codePoints().forEach(c -> {
+            switch (Character.getType(c)) {
+                case Character.CONTROL, Character.FORMAT, Character.LINE_SEPARATOR, Character.PARAGRAPH_SEPARATOR, Character.SURROGATE -> {
+                    for (char unit : Character.toChars(c)) {
+                        quoted.append(String.format("\\u%04x", (int) unit));
+                    }
+                }
+                default -> quoted.append(c == '"' || c == '\\' ? "\\" : "").appendCodePoint(c);
+            }
+        });
+        return quoted.append('"').toString();
     }
 
     /** Comes first: in another version, names may be missing or mean something else. */
@@ -135,7 +151,7 @@ public record Message(String process, String origin, long sequence, long epoch, 
         } catch (NumberFormatException e) {
             // as below
         }
-        throw new InboxException.NoMessage(name + " is \"" + value + "\", which is no number of 64 bits");
+        throw new InboxException.NoMessage(name + " is " + quoted(value) + ", which is no number of 64 bits");
     }
 
     /** Returns a value as text. Bytes that are not UTF-8 become lone surrogates, which validate refuses where it matters. */

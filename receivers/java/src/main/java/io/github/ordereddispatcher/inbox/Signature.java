@@ -67,7 +67,7 @@ final class Signature {
             boolean signed = name.startsWith("ordered-") || name.equals("webhook-id") || name.equals("webhook-timestamp");
             for (String value : header.getValue()) {
                 if (found.put(name, value == null ? "" : value) != null && signed) {
-                    throw new InboxException.NoMessage(name + " is there twice");
+                    throw new InboxException.NoMessage(Message.quoted(name) + " is there twice");
                 }
             }
         }

@@ -348,6 +348,23 @@ class InboxTest {
     }
 
     @Test
+    void escapesWhatCouldActOnALogOrATerminal() throws Exception {
+        String escaped = "%0D%0A%1B[2J%C2%9B%22%E2%80%A8%E2%80%AE%F3%A0%80%81"; // C1, a line separator, bidi, a tag
+        String shown = "\\u000d\\u000a\\u001b[2J\\u009b\\\"\\u2028\\u202e\\udb40\\udc01\"";
+        post(Fixture::effect);
+        for (var one : Map.of(
+                Map.of("ordered-dedup-key", "%C3%BC" + escaped), "record \"ü" + shown + " of process",
+                Map.of("ordered-process", "p" + escaped + "%00"), "\"p" + shown.substring(0, shown.length() - 1) + "\\u0000\" has a NUL",
+                Map.of("ordered-sequence", escaped), "ordered-sequence is \"" + shown + ", which",
+                Map.of("ordered-version", escaped), "version \"" + shown + " of the contract",
+                Map.of("ordered-origin", escaped), "has origin \"" + shown + ", and").entrySet()) {
+            String logged = logged(() -> post(Fixture::effect, one.getKey())).get(0).getMessage();
+            assertTrue(logged.contains(one.getValue()), logged);
+            assertTrue(logged.codePoints().allMatch(c -> c >= ' ' && c != 0x9B && c != 0x2028 && c != 0x202E), logged);
+        }
+    }
+
+    @Test
     void logsARequestThatItRefuses() throws Exception {
         List<LogRecord> logged = logged(() -> assertEquals(400, post(Fixture::effect, Map.of("ordered-epoch", "0")).statusCode()));
         assertEquals(Level.WARNING, logged.get(0).getLevel());
