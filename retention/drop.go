@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -128,7 +129,7 @@ func (p *pass) previewDrop(ctx context.Context, tx pgx.Tx) error {
 
 // inTx runs f in a transaction in which no cursor moves back, with the positions of all cursors.
 func (p *pass) inTx(ctx context.Context, f func(context.Context, pgx.Tx) (operator.Removal, error)) error {
-	return p.Operator.Prune(ctx, p.pruning.Table(), func(ctx context.Context, tx pgx.Tx, standing []operator.Standing) (operator.Removal, error) {
+	return p.Operator.Prune(ctx, p.pruning.Table(), p.Since, func(ctx context.Context, tx pgx.Tx, standing []operator.Standing) (operator.Removal, error) {
 		if err := p.settle(standing); err != nil {
 			return operator.Removal{}, err
 		}
@@ -240,7 +241,7 @@ func (p *pass) alone(ctx context.Context, tx pgx.Tx, r table.Range) (*table.Rang
 // open lets writers into a partition again. It reports false, and does nothing, if the DETACH has begun. What cursors
 // need does not matter to it.
 func (p *pass) open(ctx context.Context, r table.Range) (open bool, err error) {
-	err = p.Operator.Prune(ctx, p.pruning.Table(), func(ctx context.Context, tx pgx.Tx, _ []operator.Standing) (none operator.Removal, err error) {
+	err = p.Operator.Prune(ctx, p.pruning.Table(), math.MaxInt64, func(ctx context.Context, tx pgx.Tx, _ []operator.Standing) (none operator.Removal, err error) {
 		now, err := p.alone(ctx, tx, r)
 		if open = err == nil && now.Goes(); open {
 			err = execute(ctx, tx, p.pruning.OpenSQL(r))

@@ -36,6 +36,9 @@ type Config struct {
 	Source *table.Source
 	// Readers are all processes that read the table, a part of it or a table above it.
 	Readers []Reader
+	// Since is Operator.LastEvent of before it was asked what processes read. Workers that are started with another
+	// configuration later end the pass.
+	Since int64
 	// Others are cursors that read other tables.
 	Others []string
 	// EraseCalls deletes what the shadows among Readers have recorded of records, for Erase. nil: there are none.
@@ -215,7 +218,7 @@ func rest(ctx context.Context, d time.Duration) {
 // batch removes the rows after a position that may go, at most Rule.Batch.
 func (p *pass) batch(ctx context.Context, after cursor.Position) (s table.Stretch, err error) {
 	var removed table.Removed
-	err = p.Operator.Prune(ctx, p.pruning.Table(), func(ctx context.Context, tx pgx.Tx, standing []operator.Standing) (operator.Removal, error) {
+	err = p.Operator.Prune(ctx, p.pruning.Table(), p.Since, func(ctx context.Context, tx pgx.Tx, standing []operator.Standing) (operator.Removal, error) {
 		if err := p.settle(standing); err != nil {
 			return operator.Removal{}, err
 		}
@@ -420,7 +423,7 @@ func Preview(ctx context.Context, c Config) (Report, error) {
 	if err != nil {
 		return p.report, err
 	}
-	err = p.Operator.Prune(ctx, p.pruning.Table(), func(ctx context.Context, tx pgx.Tx, standing []operator.Standing) (operator.Removal, error) {
+	err = p.Operator.Prune(ctx, p.pruning.Table(), p.Since, func(ctx context.Context, tx pgx.Tx, standing []operator.Standing) (operator.Removal, error) {
 		if err := p.settle(standing); err != nil {
 			return operator.Removal{}, err
 		}

@@ -38,7 +38,7 @@ func TestHeld_NamesTheSessionThatHasTheLock(t *testing.T) {
 		require.NotContains(t, err.Error(), "\x1b")
 	}
 	prune := func() error {
-		return o.Prune(t.Context(), `public."a\b"`, func(context.Context, pgx.Tx, []operator.Standing) (none operator.Removal, err error) {
+		return o.Prune(t.Context(), `public."a\b"`, 0, func(context.Context, pgx.Tx, []operator.Standing) (none operator.Removal, err error) {
 			return none, nil
 		})
 	}

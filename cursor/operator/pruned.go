@@ -19,8 +19,9 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// ErrBusy reports that another session removes rows of the table, or a seek of any process is under way.
-var ErrBusy = errors.New("rows of the table are being removed by another session, or a cursor is being moved")
+// ErrBusy reports that another session removes rows of the table, that a seek of any process is under way, or that a worker
+// was started with another configuration meanwhile.
+var ErrBusy = errors.New("rows of the table are being removed by another session, a cursor is being moved, or a worker was just started with another configuration")
 
 // Pruned is how far rows of a source's table are gone, in the order of its records.
 type Pruned struct {
@@ -145,6 +146,32 @@ const (
 const pruneLockSQL = `/* cursor.prune_lock */
 SELECT pg_try_advisory_xact_lock_shared(` + seekKeySQL + `) AND pg_try_advisory_xact_lock(hashtextextended('` + pruneLock + `' || $1, 0))`
 
+const (
+	awaitRemovalsSQL = `/* cursor.await_removals */ SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.` + seekKeySQL + `)`
+	removalsOnlySQL  = `/* cursor.removals_only */ SELECT pg_catalog.pg_advisory_xact_lock_shared(pg_catalog.` + seekKeySQL + `)`
+	lastEventSQL     = `/* cursor.last_event */ SELECT coalesce(max(id), 0) FROM {schema}.cursor_event`
+	// configuredSQL reads the end of the audit alone, by its primary key.
+	configuredSQL = `/* cursor.configured */ SELECT EXISTS (SELECT FROM {schema}.cursor_event WHERE id > $1 AND action = 'configure')`
+)
+
+// AwaitRemovals waits until no removal is under way, and keeps others away until the transaction ends. What it writes to
+// the audit then, every later removal knows.
+func AwaitRemovals(ctx context.Context, tx pgx.Tx) error {
+	_, err := tx.Exec(ctx, awaitRemovalsSQL)
+	return err
+}
+
+// LastEvent returns the number of the last event of the audit. Each worker that is started with another configuration
+// after that notes it with a larger one: see Prune.
+func (o *Operator) LastEvent(ctx context.Context) (int64, error) {
+	results, err := o.ask(ctx, o.db.Statement(removalsOnlySQL), o.db.Statement(lastEventSQL))
+	if err != nil {
+		return 0, o.db.WithFix("read the audit", o.held(ctx, err, seekLock))
+	}
+	p := tables.Parser{Values: results[len(results)-1].Rows[0]}
+	return p.Int(0), p.Err
+}
+
 // standingsSQL has a snapshot of its own, taken after the lock: it sees every seek that came before. It locks no row:
 // that would wait for a worker, and the worker for it.
 const standingsSQL = `/* cursor.standings */
@@ -221,14 +248,16 @@ var pruneTx = pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
 
 // Prune calls f in a transaction in which no cursor moves back, with the cursors of the schema. It notes what f removed,
 // and commits both. It returns ErrBusy, without a wait, if another session has the table or a seek is under way. table
-// has its schema. cursor.ErrUncertain means that the COMMIT was not answered.
-func (o *Operator) Prune(ctx context.Context, table string, f func(context.Context, pgx.Tx, []Standing) (Removal, error)) error {
+// has its schema. since is the LastEvent of before the caller asked what processes read: if a worker was started with
+// another configuration after that, Prune returns ErrBusy as well. cursor.ErrUncertain means that the COMMIT was not
+// answered.
+func (o *Operator) Prune(ctx context.Context, table string, since int64, f func(context.Context, pgx.Tx, []Standing) (Removal, error)) error {
 	var refused error // by f, whose statements are about other tables than ours
 	var made bool     // all statements before the COMMIT
 	err := o.db.OnConnection(ctx, func(conn *pgxpool.Conn) error {
 		return answer.Within(ctx, pruneTimeout, func(ctx context.Context) error {
 			return pgx.BeginTxFunc(ctx, conn, pruneTx, func(tx pgx.Tx) error {
-				err := o.prune(ctx, tx, table, func(ctx context.Context, tx pgx.Tx, standing []Standing) (removal Removal, err error) {
+				err := o.prune(ctx, tx, table, since, func(ctx context.Context, tx pgx.Tx, standing []Standing) (removal Removal, err error) {
 					removal, refused = f(ctx, tx, standing)
 					return removal, refused
 				})
@@ -252,7 +281,7 @@ func (o *Operator) Prune(ctx context.Context, table string, f func(context.Conte
 	}
 }
 
-func (o *Operator) prune(ctx context.Context, tx pgx.Tx, table string, f func(context.Context, pgx.Tx, []Standing) (Removal, error)) error {
+func (o *Operator) prune(ctx context.Context, tx pgx.Tx, table string, since int64, f func(context.Context, pgx.Tx, []Standing) (Removal, error)) error {
 	if _, err := tx.Exec(ctx, tables.Pin.SQL, pgx.QueryExecModeExec); err != nil {
 		return err
 	}
@@ -264,6 +293,13 @@ func (o *Operator) prune(ctx context.Context, tx pgx.Tx, table string, f func(co
 		return err
 	}
 	if !alone {
+		return ErrBusy
+	}
+	var configured bool
+	if err := tx.QueryRow(ctx, o.db.SQL(configuredSQL), pgx.QueryExecModeExec, since).Scan(&configured); err != nil {
+		return err
+	}
+	if configured {
 		return ErrBusy
 	}
 	rows, err := tx.Query(ctx, o.db.SQL(standingsSQL), pgx.QueryExecModeExec)

@@ -23,7 +23,7 @@ func TestPrune_SeesWhatWasCommittedSinceItBeganWhateverTheDefaultIsolation(t *te
 	created(t, pool, "a")
 	strict := pgtest.Pool(t, pgtest.With(t, pgtest.URL(t), "default_transaction_isolation", "repeatable read"), pgtest.PoolConfig{})
 	require.Equal(t, "repeatable read", pgtest.Value[string](t, strict, "SHOW transaction_isolation"))
-	err := operator.New(store(t, strict, "w")).Prune(t.Context(), "public.bookings", func(ctx context.Context, tx pgx.Tx, _ []operator.Standing) (none operator.Removal, err error) {
+	err := operator.New(store(t, strict, "w")).Prune(t.Context(), "public.bookings", 0, func(ctx context.Context, tx pgx.Tx, _ []operator.Standing) (none operator.Removal, err error) {
 		exec(t, pool, "UPDATE dispatch.cursor SET position = '~'")
 		var at string
 		require.NoError(t, tx.QueryRow(ctx, "SELECT position FROM dispatch.cursor").Scan(&at))
@@ -52,7 +52,7 @@ func TestPrune_WhoseCommitIsNotAnsweredMayHaveBeenMade(t *testing.T) {
 	refuse := errors.New("no")
 	removal := operator.Removal{Through: map[string]cursor.Position{"int id": "int:1"}, Rows: 1, Mode: "delete"}
 	remove := func(err error) error {
-		return operator.New(store(t, far, "w")).Prune(t.Context(), "public.bookings", func(context.Context, pgx.Tx, []operator.Standing) (operator.Removal, error) {
+		return operator.New(store(t, far, "w")).Prune(t.Context(), "public.bookings", 0, func(context.Context, pgx.Tx, []operator.Standing) (operator.Removal, error) {
 			return removal, err
 		})
 	}
@@ -71,9 +71,48 @@ func TestPrune_WhoseCommitIsRefusedRemovedNothing(t *testing.T) {
 		CREATE FUNCTION dispatch.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;
 		CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON dispatch.cursor_pruned DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION dispatch.refuse()`)
 	removal := operator.Removal{Through: map[string]cursor.Position{"int id": "int:1"}, Rows: 1, Mode: "delete"}
-	err := operator.New(s).Prune(t.Context(), "public.bookings", func(context.Context, pgx.Tx, []operator.Standing) (operator.Removal, error) {
+	err := operator.New(s).Prune(t.Context(), "public.bookings", 0, func(context.Context, pgx.Tx, []operator.Standing) (operator.Removal, error) {
 		return removal, nil
 	})
 	require.ErrorContains(t, err, "no")
 	require.NotErrorIs(t, err, cursor.ErrUncertain)
+}
+
+// What a pass asked before a worker was started with another configuration may be wrong.
+func TestPrune_EndsOnceAWorkerWasStartedWithAnotherConfiguration(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	o := operator.New(created(t, pool, "a"))
+	prune := func(since int64) (called bool, err error) {
+		err = o.Prune(t.Context(), "public.bookings", since, func(context.Context, pgx.Tx, []operator.Standing) (none operator.Removal, err error) {
+			called = true
+			return none, nil
+		})
+		return called, err
+	}
+	since, err := o.LastEvent(t.Context())
+	require.NoError(t, err)
+	exec(t, pool, "INSERT INTO dispatch.cursor_event (process_name, actor, action) VALUES ('a', 'w', 'watch')")
+	called, err := prune(since)
+	require.NoError(t, err)
+	require.True(t, called)
+
+	starting, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer starting.Rollback(context.WithoutCancel(t.Context()))
+	require.NoError(t, operator.AwaitRemovals(t.Context(), starting))
+	exec(t, starting, "INSERT INTO dispatch.cursor_event (process_name, actor, action) VALUES ('a', 'w', 'configure')")
+	requireBusy := func() {
+		t.Helper()
+		called, err := prune(since)
+		require.ErrorIs(t, err, operator.ErrBusy)
+		require.False(t, called)
+	}
+	requireBusy()
+	require.NoError(t, starting.Commit(t.Context()))
+	requireBusy()
+	since, err = o.LastEvent(t.Context())
+	require.NoError(t, err)
+	_, err = prune(since)
+	require.NoError(t, err)
 }

@@ -68,7 +68,7 @@ func (o *Operator) mayBeLost(ctx context.Context) (string, error) {
 // startOfNew returns where a process of the file would start. It returns Unplaced if the file does not set it and the
 // table holds records.
 func (o *Operator) startOfNew(ctx context.Context) (cursor.Position, error) {
-	switch o.start {
+	switch o.written.Start {
 	case processor.Beginning:
 		return "", nil
 	case processor.End:
@@ -81,7 +81,7 @@ func (o *Operator) startOfNew(ctx context.Context) (cursor.Position, error) {
 		}
 		return cursor.Unplaced, nil
 	default:
-		return o.find(ctx, ToPosition(o.start))
+		return o.find(ctx, ToPosition(o.written.Start))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"os/user"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -24,8 +25,9 @@ type Operator struct {
 	pool    *pgxpool.Pool
 	store   *cursor.Store
 	op      *operator.Operator
+	config  Config
 	source  *table.Source // nil: there is no file that describes it
-	start   cursor.Position
+	written Process       // as the file describes it
 }
 
 // NewOperator makes the pool. It does not connect yet. It returns a *UsageError if the configuration has processes
@@ -41,11 +43,11 @@ func NewOperator(ctx context.Context, c Config, process string) (*Operator, erro
 	if err != nil {
 		return nil, err
 	}
-	o := &Operator{process: process, pool: pool, store: store, op: operator.New(store)}
+	o := &Operator{process: process, pool: pool, store: store, op: operator.New(store), config: c}
 	if at < 0 {
 		return o, nil
 	}
-	o.start = c.Processes[at].Start
+	o.written = c.Processes[at]
 	if o.source, err = c.keys(c.Processes[at], pool); err != nil {
 		pool.Close()
 		return nil, &UsageError{err}
@@ -174,6 +176,9 @@ func (o *Operator) Seek(ctx context.Context, target Target, d cursor.Decision) (
 	if err != nil {
 		return Outcome{}, err
 	}
+	if err := o.requireOrder(ctx, to); err != nil {
+		return Outcome{}, err
+	}
 	read, err := reading(ctx, o.source)
 	if err != nil {
 		return Outcome{}, Reachable(err)
@@ -206,6 +211,31 @@ func (o *Operator) Seek(ctx context.Context, target Target, d cursor.Decision) (
 		return outcome, nil
 	}
 	return Outcome{Change: change, Text: fmt.Sprintf("%s stays at %s%s%s", o.process, place(to), keys, o.afterwards(change))}, nil
+}
+
+// requireOrder returns a *UsageError if a worker of the process may read by other columns than the file has. The place
+// would look like one of its own, and be another one. A worker refuses a place that does not look like one.
+func (o *Operator) requireOrder(ctx context.Context, to cursor.Position) error {
+	row, err := o.store.Look(ctx, o.process)
+	if errors.Is(err, cursor.ErrUnknown) || err == nil && !table.SameOrder(row.Position, to) {
+		return nil
+	}
+	var all []earlier
+	if err == nil {
+		all, err = o.config.configurations(ctx, o.pool, o.process)
+	}
+	if err != nil {
+		return Reachable(err)
+	}
+	for _, e := range mayRun(all, row.Holder) {
+		e.settings = e.settings.order()
+		if difference := e.difference(o.written.settings("").order()); difference != "" {
+			return usage("worker %s ran %s from %s on in another order, in which %s is another place: %s. Nothing was changed. "+
+				"Give this file the source of the worker's file; or, if this one is right, start all workers of the process with it",
+				e.worker, visible.Line(o.process), e.at.UTC().Format(time.RFC3339), place(to), difference)
+		}
+	}
+	return nil
 }
 
 // The words for a seek after ids have started again, and for a seek after a halt over the database.

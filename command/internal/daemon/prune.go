@@ -105,6 +105,9 @@ func (c Config) afterRefusal(name string, err error) string {
 func (c Config) passConfig(ctx context.Context, pool *pgxpool.Pool, store *cursor.Store, r TableRule, deletes bool) (rules.Config, error) {
 	config := rules.Config{Rule: r.Rule, Operator: operator.New(store)}
 	var err error
+	if config.Since, err = config.Operator.LastEvent(ctx); err != nil {
+		return config, err
+	}
 	if config.Shelf, err = c.shelf(ctx, r); err != nil {
 		return config, err
 	}

@@ -141,9 +141,9 @@ func TestPrune_RefusesAnotherSourceThanTheWorkers(t *testing.T) {
 		require.ErrorContains(t, err, "would pass the cursor of a, b, so it stopped there", same)
 	}
 
-	// Once a worker ran with another source, that is the right one.
+	// Once a worker with another source has the cursor, that is the right one.
 	place(t, pool, "a", string(oldAt(0)), "running")
-	other := ruled(t, strings.Replace(process, "= 'c'", "<> 'c'", 1), "public.bookings", "keep: 1h")
+	other := ruled(t, strings.Replace(process, "= 'c'", "<> 'x'", 1), "public.bookings", "keep: 1h")
 	deliver(t, other)
 	require.EqualValues(t, 4, pruned(t, other).Rows)
 	_, err := prune(t, worker)

@@ -249,7 +249,7 @@ func otherThan(all []earlier, now func(earlier) settings) string {
 	for _, e := range all {
 		if difference := e.needsOther(now(e)); difference != "" {
 			return fmt.Sprintf("worker %s ran it from %s on with another source, so the rows that it needs are not those of this file: %s. "+
-				"Give this file the source of the worker's file; or, if this one is right, start all workers of the process with it",
+				"Give this file the source of the worker's file; or, if this one is right, start all workers of the process with it: one of them takes the cursor over with its next record",
 				e.worker, e.at.UTC().Format(time.RFC3339), difference)
 		}
 	}
@@ -299,6 +299,11 @@ func (r *retention) stranger(ctx context.Context, row cursor.Row) error {
 	reader, err := r.reader(ctx, p, []cursor.Row{row})
 	if err != nil {
 		return err
+	}
+	whole := all[0].settings.reads()
+	delete(whole, "source.where") // all rows count
+	if reader.otherwise = otherThan(all[1:], func(earlier) settings { return whole }); reader.otherwise != "" {
+		reader.Problem = reader.otherwise
 	}
 	reader.State += ", not in the file"
 	if reader.Problem != "" {
