@@ -52,8 +52,9 @@ const clocksApart = time.Minute
 
 // Orphans calls each for the objects of a store that were put more than age ago and that no row refers to: those of
 // rolled back transactions, and of rows that were deleted. Name every column that may hold headers of such rows: those
-// of the outbox, of a partition that was detached, of an archive, of the dispatcher's dead_letter. A table to which rows
-// are moved or copied comes after the one from which they come. This role needs SELECT on it.
+// of the outbox, of a partition that was detached, of an archive, of the dispatcher's dead_letter. This role needs SELECT
+// on it. Up to 1,000 objects are looked for in one snapshot of all tables. A row that moves from one to another meanwhile
+// is seen, unless it leaves a table by a TRUNCATE.
 //
 // age must be longer than any transaction that writes records. Orphans leaves out the objects of older transactions that
 // are still open, as far as the role may see them: pg_read_all_stats shows those of other roles. Prepared transactions
@@ -99,11 +100,17 @@ func beyondOpen(ctx context.Context, db DB, age time.Duration) (time.Duration, e
 	return max(age, open+clocksApart), nil
 }
 
-// referredIn returns a function that returns the names to which rows refer, and perhaps others.
+// referredIn returns a function that returns the names to which rows refer, and perhaps others. One snapshot has each row
+// at one place. Tables that are read one by one may each lack a row that moves: no order of them is right for both ways.
 func referredIn(db DB, rows []Headers) func(ctx context.Context, names []string) ([]string, error) {
 	return func(ctx context.Context, names []string) (all []string, err error) {
+		tx, err := snapshot(ctx, db)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = tx.Rollback(ctx) }() // if it fails, the connection is closed
 		for _, h := range rows {
-			found, err := h.referred(ctx, db, names)
+			found, err := h.referred(ctx, tx, names)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", h.Table.Sanitize(), err)
 			}
@@ -113,14 +120,17 @@ func referredIn(db DB, rows []Headers) func(ctx context.Context, names []string)
 	}
 }
 
-func (h Headers) referred(ctx context.Context, db DB, names []string) ([]string, error) {
+func (h Headers) referred(ctx context.Context, tx pgx.Tx, names []string) (found []string, err error) {
 	sql := func(format string) string {
 		return fmt.Sprintf(format, h.Table.Sanitize(), pgx.Identifier{h.Column}.Sanitize())
 	}
-	found, err := queryAll(ctx, db, scanTimeout, pgx.RowTo[string], sql(referredSQL), names)
+	err = pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error { // a savepoint, to go on with this snapshot after an error
+		found, err = queryAll(ctx, tx, scanTimeout, pgx.RowTo[string], sql(referredSQL), names)
+		return err
+	})
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) && strings.HasPrefix(refused.Code, dataException) {
-		return queryAll(ctx, db, scanTimeout, decoded, sql(escapedSQL), names)
+		return queryAll(ctx, tx, scanTimeout, decoded, sql(escapedSQL), names)
 	}
 	return found, err
 }
@@ -150,25 +160,37 @@ func decoded(row pgx.CollectableRow) (string, error) {
 
 // openFor is how long the oldest transaction has been open.
 func openFor(ctx context.Context, db DB) (time.Duration, error) {
-	seconds, err := queryAll(ctx, db, stepTimeout, pgx.RowTo[float64], openSQL)
+	tx, err := snapshot(ctx, db)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = tx.Rollback(ctx) }() // if it fails, the connection is closed
+	seconds, err := queryAll(ctx, tx, stepTimeout, pgx.RowTo[float64], openSQL)
 	if err != nil {
 		return 0, err
 	}
 	return time.Duration(seconds[0] * float64(time.Second)), nil
 }
 
-// queryAll changes nothing, whatever code a table makes it run.
-func queryAll[T any](ctx context.Context, db DB, timeout time.Duration, each pgx.RowToFunc[T], sql string, args ...any) (all []T, err error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+// snapshot begins a transaction that changes nothing, whatever code a table makes it run. Its first query takes the
+// snapshot. Roll it back.
+func snapshot(ctx context.Context, db DB) (pgx.Tx, error) {
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
-	tx, err := db.BeginTx(ctx, pgx.TxOptions{AccessMode: pgx.ReadOnly})
+	tx, err := db.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = tx.Rollback(ctx) }() // if it fails, the connection is closed
 	if _, err := tx.Exec(ctx, settingsSQL, pgx.QueryExecModeSimpleProtocol); err != nil {
+		_ = tx.Rollback(ctx)
 		return nil, err
 	}
+	return tx, nil
+}
+
+func queryAll[T any](ctx context.Context, tx pgx.Tx, timeout time.Duration, each pgx.RowToFunc[T], sql string, args ...any) (all []T, err error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
 	rows, err := tx.Query(ctx, sql, append([]any{pgx.QueryExecModeExec}, args...)...)
 	if err != nil {
 		return nil, err

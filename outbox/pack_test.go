@@ -240,3 +240,37 @@ func TestCollect_ReadsInATransactionThatChangesNothing(t *testing.T) {
 	require.ErrorContains(t, err, "read-only transaction")
 	require.Zero(t, pgtest.Value[int](t, pool, "SELECT count(*) FROM public.taken"))
 }
+
+// A row goes back from an archive that is read after the table. Each may be read without it.
+func TestCollect_ARowThatIsMovedMeanwhileKeepsItsObject(t *testing.T) {
+	t.Parallel()
+	dir := madeStore(t)
+	o, pool := made(t, outbox.Config{ClaimAbove: 10, Claims: dir})
+	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		return o.Add(t.Context(), tx, outbox.Record{Type: "a", Payload: long})
+	}))
+	require.Len(t, objects(t, dir, 2*time.Hour), 1)
+	pgtest.Exec(t, pool, `CREATE TABLE public.kept AS SELECT * FROM public.outbox; DELETE FROM public.outbox`)
+
+	back, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = back.Exec(t.Context(), "LOCK TABLE public.kept IN ACCESS EXCLUSIVE MODE")
+	require.NoError(t, err)
+	ended := make(chan error, 1)
+	var removed claim.Removed
+	go func() {
+		var err error
+		removed, err = o.Collect(t.Context(), pool, time.Hour, pgx.Identifier{"public", "kept"})
+		ended <- err
+	}()
+	require.Eventually(t, func() bool {
+		return pgtest.Value[bool](t, pool, `SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = 'public.kept'::regclass
+			AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))`)
+	}, time.Minute, time.Millisecond, "the collection has read the table, and waits for the archive")
+	_, err = back.Exec(t.Context(), `WITH back AS (DELETE FROM public.kept RETURNING *) INSERT INTO public.outbox OVERRIDING SYSTEM VALUE SELECT * FROM back`)
+	require.NoError(t, err)
+	require.NoError(t, back.Commit(t.Context()))
+	require.NoError(t, <-ended)
+	require.Zero(t, removed)
+	require.Len(t, objects(t, dir, 2*time.Hour), 1)
+}

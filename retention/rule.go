@@ -16,9 +16,10 @@ import (
 
 // Rule is what becomes of the rows of one table that every process has delivered. Zero values mean defaults.
 type Rule struct {
-	// Keep is how old a row must be, by its created_at.
+	// Keep is how old a row must be, by its created_at: the column that Config.Source has.
 	//
-	// In the file: how old a row must be, by its `created_at`. `168h` is a week.
+	// In the file: how old a row must be, by its `created_at`. `168h` is a week. If processes have several
+	// columns for it, the first process of the file with the order `created_at` decides.
 	Keep time.Duration `knob:"keep" need:"keep: 168h" min:"1s" max:"876000h"`
 	// Mode is what happens to the rows. ModeDelete deletes them. ModeDrop drops partitions whose range is over.
 	// ModeMark marks them in Column. ModeArchive moves them into the table Archive, and ModeFiles into compressed

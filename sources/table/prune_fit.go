@@ -24,7 +24,8 @@ func (p *Pruning) Droppable(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// archivableSQL finds a table, whether its rows are rows of the table %[1]d, or of one above it, the columns that it
+// archivableSQL finds a relation, whether its rows are rows of the table %[1]d, or of one above it, what of it is no
+// table, since nothing here shows what a view or a foreign table makes of rows, the columns that it
 // lacks, and those that may change a value: an INSERT rounds without an error, or leaves out blanks. A column without a
 // typmod changes none. The fix for one keeps the type of the archive, since a narrower one would round what is there.
 // It finds as well which table of the archive a crash empties, unless it empties the source's one, too. A table with
@@ -45,6 +46,15 @@ WITH RECURSIVE above (oid) AS (
 )
 SELECT
 	c.oid IN (SELECT oid FROM tree),
+	(
+		SELECT format('%%I.%%I', m.nspname, a.relname)
+		FROM archive
+		JOIN pg_class a USING (oid)
+		JOIN pg_namespace m ON m.oid = a.relnamespace
+		WHERE a.relkind NOT IN ('r', 'p')
+		ORDER BY 1
+		LIMIT 1
+	),
 	(
 		SELECT string_agg(format('ADD COLUMN %%I %%s', a.attname, format_type(a.atttypid, a.atttypmod)), ', ' ORDER BY a.attnum)
 		FROM pg_attribute a
@@ -92,22 +102,24 @@ func (p *Pruning) Archivable(ctx context.Context, tx pgx.Tx, into string) error 
 	}
 	archive := qualify(parts[0], parts[1])
 	create := "CREATE TABLE %s (LIKE " + p.Table() + ")"
+	another := "name another one, made by " + fmt.Sprintf(create, qualify(parts[0], p.layout.table+"_archive"))
 	switch {
 	case len(found.Rows) == 0:
 		return &Misfit{"there is no table " + archive, fmt.Sprintf(create, archive)}
 	case string(found.Rows[0][0]) == "t":
-		return &Misfit{fmt.Sprintf("archive %s is a table of the tree of %s, so its rows would not leave that", archive, p.Table()),
-			"name another one, made by " + fmt.Sprintf(create, qualify(parts[0], p.layout.table+"_archive"))}
+		return &Misfit{fmt.Sprintf("archive %s is a table of the tree of %s, so its rows would not leave that", archive, p.Table()), another}
 	case found.Rows[0][1] != nil:
-		return &Misfit{fmt.Sprintf("archive %s lacks columns of %s", archive, p.Table()), fmt.Sprintf("ALTER TABLE %s %s", archive, found.Rows[0][1])}
+		return &Misfit{fmt.Sprintf("%s is not a table, so it is not known whether archive %s keeps rows as they are", found.Rows[0][1], archive), another}
 	case found.Rows[0][2] != nil:
-		return &Misfit{fmt.Sprintf("archive %s may change values of %s: %s", archive, p.Table(), found.Rows[0][2]),
-			fmt.Sprintf("ALTER TABLE %s %s; that converts the rows of the archive, so name another one if they would change", archive, found.Rows[0][3])}
-	case found.Rows[0][4] != nil:
-		return &Misfit{fmt.Sprintf("%s is an unlogged or temporary table, and %s is not: a crash would empty the archive", found.Rows[0][4], p.Table()),
-			fmt.Sprintf("ALTER TABLE %s SET LOGGED", found.Rows[0][4])}
-	case found.Rows[0][5] != nil: // the server would refuse the INSERT, in words that name no fix
-		problem, fix := hides(archive, string(found.Rows[0][5]))
+		return &Misfit{fmt.Sprintf("archive %s lacks columns of %s", archive, p.Table()), fmt.Sprintf("ALTER TABLE %s %s", archive, found.Rows[0][2])}
+	case found.Rows[0][3] != nil:
+		return &Misfit{fmt.Sprintf("archive %s may change values of %s: %s", archive, p.Table(), found.Rows[0][3]),
+			fmt.Sprintf("ALTER TABLE %s %s; that converts the rows of the archive, so name another one if they would change", archive, found.Rows[0][4])}
+	case found.Rows[0][5] != nil:
+		return &Misfit{fmt.Sprintf("%s is an unlogged or temporary table, and %s is not: a crash would empty the archive", found.Rows[0][5], p.Table()),
+			fmt.Sprintf("ALTER TABLE %s SET LOGGED", found.Rows[0][5])}
+	case found.Rows[0][6] != nil: // the server would refuse the INSERT, in words that name no fix
+		problem, fix := hides(archive, string(found.Rows[0][6]))
 		return &Misfit{problem + ", so none can go there", fix}
 	}
 	return nil

@@ -139,11 +139,10 @@ func (c Config) claimStores() (all []string) {
 	return all
 }
 
-// referring returns the columns with headers of all tables that may refer to objects. A row that is moved or copied
-// meanwhile comes later in this order, so it is seen at one of the two places.
+// referring returns the columns with headers of all tables that may refer to objects. An archive may have those of any
+// process: one that reads a part of its rule's table alone, also after a DETACH of that part.
 func (r *retention) referring(ctx context.Context, also []string) (all []outbox.Headers, err error) {
-	var archived []outbox.Headers
-	archives := r.archives()
+	var columns []string
 	for _, e := range r.all() {
 		column, err := r.headersColumn(ctx, e.Process)
 		if err != nil {
@@ -161,14 +160,17 @@ func (r *retention) referring(ctx context.Context, also []string) (all []outbox.
 		if len(found) == 0 && r.config.claims(e.Process) {
 			return nil, usage("process %s has claims, and no column of %s is known to have headers: set source.columns.headers", visible.Line(e.Process), visible.Line(e.table))
 		}
-		all = append(all, found...)
-		if archive := archives[e.table]; archive != "" { // it has the columns of its table
-			found, err := headersOf(ctx, r.pool, archive, column)
-			if err != nil {
-				return nil, err
-			}
-			archived = append(archived, found...)
+		all, columns = append(all, found...), append(columns, column)
+	}
+	for _, rule := range r.config.Rules {
+		if rule.Archive == "" {
+			continue
 		}
+		found, err := headersOf(ctx, r.pool, rule.Archive, "", columns...)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
 	}
 	for _, table := range also {
 		found, err := headersOf(ctx, r.pool, table, "")
@@ -181,7 +183,7 @@ func (r *retention) referring(ctx context.Context, also []string) (all []outbox.
 		all = append(all, found...)
 	}
 	letters, err := headersOf(ctx, r.pool, r.config.name("dead_letter"), "")
-	return append(append(all, archived...), letters...), err
+	return append(all, letters...), err
 }
 
 // trusted refuses to read a table of a stranger that only the audit names, unless the operator names it, too: a worker may
@@ -200,20 +202,6 @@ func (r *retention) trusted(ctx context.Context, e elsewhere, also []string) err
 			"If you trust that role: --also %s", visible.Line(e.Process), visible.Line(e.table), quoted(owner), visible.Line(owned), visible.Shell(e.table))
 	}
 	return err
-}
-
-// archives returns the archive of each table that has one by a rule of the file.
-func (r *retention) archives() map[string]string {
-	all := map[string]string{}
-	for _, e := range r.all() {
-		i := r.config.index(e.Process)
-		for _, rule := range r.config.Rules {
-			if i >= 0 && rule.Table == r.config.Processes[i].Source.Table && rule.Archive != "" {
-				all[e.table] = rule.Archive
-			}
-		}
-	}
-	return all
 }
 
 // all returns each cursor with the table that it reads.
@@ -250,7 +238,7 @@ func (c Config) index(process string) int {
 	return slices.IndexFunc(c.Processes, func(p Process) bool { return p.Name == process })
 }
 
-// headersSQL finds the columns of a table with one of two names. A partition has those of the whole table, because
+// headersSQL finds the columns of a table with one of some names. A partition has those of the whole table, because
 // the other partitions may refer to the same objects.
 const headersSQL = `/* daemon.headers */
 SELECT
@@ -262,14 +250,14 @@ SELECT
 	coalesce(format_type(a.atttypid, NULL), '')
 FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace
-LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attname IN ('headers', nullif($2, ''))
+LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attname = ANY ($2::text[])
 WHERE c.oid = coalesce(pg_partition_root(to_regclass($1)), to_regclass($1))
 ORDER BY a.attname
-LIMIT 2`
+LIMIT 2000`
 
-// headersOf returns the columns of a table that may have headers: the configured one, and headers. Tables with rows of it
-// that no read of it sees follow: they may be attached again.
-func headersOf(ctx context.Context, pool *pgxpool.Pool, of, configured string) (all []outbox.Headers, err error) {
+// headersOf returns the columns of a table that may have headers: the configured one, headers, and others that are a json
+// or a jsonb. Tables with rows of it that no read of it sees follow: they may be attached again.
+func headersOf(ctx context.Context, pool *pgxpool.Pool, of, configured string, others ...string) (all []outbox.Headers, err error) {
 	var oid uint32
 	var schema, name, column, typ string
 	var known, stored bool
@@ -277,7 +265,7 @@ func headersOf(ctx context.Context, pool *pgxpool.Pool, of, configured string) (
 		return nil, usage("it is not certain which table is meant: run doctor")
 	}
 	err = ask(ctx, pool, func(ctx context.Context, tx pgx.Tx) error {
-		rows, _ := tx.Query(ctx, headersSQL, binary, of, configured)
+		rows, _ := tx.Query(ctx, headersSQL, binary, of, append([]string{"headers", configured}, others...))
 		_, err := pgx.ForEachRow(rows, []any{&oid, &stored, &schema, &name, &column, &typ}, func() error {
 			known = true
 			switch {

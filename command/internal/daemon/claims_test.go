@@ -146,6 +146,41 @@ func TestCollectClaims_AnArchiveKeepsItsColumnOfHeaders(t *testing.T) {
 	require.Equal(t, 1, collectClaims(t, config, daemon.Collection{}).Objects)
 }
 
+// An archive has rows of all tables below that of its rule. The process that knows the column of headers may read one of them alone.
+func TestCollectClaims_AnArchiveKeepsTheColumnsOfHeadersOfAllProcesses(t *testing.T) {
+	t.Parallel()
+	for name, later := range map[string]string{
+		"a partition":                    "",
+		"a partition that was detached":  "ALTER TABLE public.events DETACH PARTITION public.jan",
+		"a column that is no json there": "ALTER TABLE public.kept ADD other text",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool, _, dir := claiming(t, "")
+			exec(t, pool, `
+				CREATE TABLE public.events (id bigint NOT NULL, created_at timestamptz NOT NULL DEFAULT clock_timestamp(), meta jsonb, payload jsonb) PARTITION BY RANGE (created_at);
+				CREATE TABLE public.jan PARTITION OF public.events FOR VALUES FROM ('2026-01-01') TO ('2026-02-01');
+				CREATE TABLE public.feb PARTITION OF public.events FOR VALUES FROM ('2026-02-01') TO (MAXVALUE);
+				CREATE UNIQUE INDEX ON public.events (created_at, id);
+				CREATE TABLE public.elsewhere (id bigint PRIMARY KEY, created_at timestamptz NOT NULL, other json);
+				CREATE TABLE public.kept (LIKE public.events)`)
+			config := ruled(t, "  a: {source: {table: public.jan, columns: {headers: meta, payload: payload}}, sink: {stdout: {}}, claims: "+dir+", poll: 20ms}\n"+
+				"  b: {source: {table: public.events}, sink: {stdout: {}}, poll: 20ms}\n"+
+				"  c: {source: {table: public.elsewhere, columns: {headers: other}}, sink: {stdout: {}}, poll: 20ms}\n",
+				"public.events", "keep: 1h, mode: archive, archive: public.kept")
+			needed := claimed(t, pool, dir, "needed", `INSERT INTO public.events (id, created_at, meta, payload) VALUES (1, '2026-01-05', jsonb_build_object('claim-check', $1::text), $2::jsonb)`)
+			claimed(t, pool, dir, "orphan", "")
+			deliver(t, config)
+			require.EqualValues(t, 1, pruned(t, config).Rows)
+			if later != "" {
+				exec(t, pool, later)
+			}
+			require.Equal(t, 1, collectClaims(t, config, daemon.Collection{}).Objects)
+			requireObject(t, dir, needed)
+		})
+	}
+}
+
 // A partition may be attached again until it is dropped.
 func TestCollectClaims_APartitionOnItsWayCounts(t *testing.T) {
 	t.Parallel()

@@ -96,6 +96,9 @@ func TestDoctor_NamesARuleThatCanNeverBeCarriedOut(t *testing.T) {
 			`and timestamp(0) with time zone in the archive; "Z" is numeric(5,2), and numeric(5,1) in the archive; y is text, and character varying in the archive`,
 			`ALTER TABLE public.rounds ALTER COLUMN created_at TYPE timestamp with time zone, ALTER COLUMN "Z" TYPE numeric, ALTER COLUMN y TYPE text`},
 		"mode: archive, archive: public.unlogged": {"public.unlogged is an unlogged or temporary table", "ALTER TABLE public.unlogged SET LOGGED"},
+		"mode: archive, archive: public.view":     {"public.view is not a table", "name another one, made by CREATE TABLE public.bookings_archive (LIKE public.bookings)"},
+		"mode: archive, archive: public.remote":   {"public.remote is not a table", "name another one, made by CREATE TABLE public.bookings_archive (LIKE public.bookings)"},
+		"mode: archive, archive: public.years":    {"public.old is not a table", "name another one, made by CREATE TABLE public.bookings_archive (LIKE public.bookings)"},
 		"mode: archive, archive: public.months":   {"public.january is an unlogged or temporary table", "ALTER TABLE public.january SET LOGGED"},
 	} {
 		t.Run(rule, func(t *testing.T) {
@@ -106,7 +109,12 @@ func TestDoctor_NamesARuleThatCanNeverBeCarriedOut(t *testing.T) {
 				ALTER TABLE public.rounds ALTER created_at TYPE timestamptz(0), ALTER "Z" TYPE numeric(5,1), ALTER y TYPE varchar;
 				CREATE UNLOGGED TABLE public.unlogged (LIKE public.bookings);
 				CREATE TABLE public.months (LIKE public.bookings) PARTITION BY RANGE (created_at);
-				CREATE UNLOGGED TABLE public.january PARTITION OF public.months DEFAULT`)
+				CREATE UNLOGGED TABLE public.january PARTITION OF public.months DEFAULT;
+				CREATE VIEW public.view AS SELECT * FROM public.bookings;
+				CREATE FOREIGN DATA WRAPPER nowhere; CREATE SERVER nowhere FOREIGN DATA WRAPPER nowhere;
+				CREATE FOREIGN TABLE public.remote (id bigint NOT NULL, created_at timestamptz NOT NULL, customer text, "Z" numeric(5,2), y text) SERVER nowhere;
+				CREATE TABLE public.years (LIKE public.bookings) PARTITION BY RANGE (created_at);
+				CREATE FOREIGN TABLE public.old PARTITION OF public.years DEFAULT SERVER nowhere`)
 			config := ruled(t, stdoutProcess, "public.bookings", "keep: 1h, "+rule)
 			deliver(t, config)
 			_, err := prune(t, config)
