@@ -148,7 +148,7 @@ SELECT pg_try_advisory_xact_lock_shared(` + seekKeySQL + `) AND pg_try_advisory_
 
 const (
 	awaitRemovalsSQL = `/* cursor.await_removals */ SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.` + seekKeySQL + `)`
-	removalsOnlySQL  = `/* cursor.removals_only */ SELECT pg_catalog.pg_advisory_xact_lock_shared(pg_catalog.` + seekKeySQL + `)`
+	removalsOnlySQL  = `/* cursor.removals_only */ SELECT pg_try_advisory_xact_lock_shared(` + seekKeySQL + `)`
 	lastEventSQL     = `/* cursor.last_event */ SELECT coalesce(max(id), 0) FROM {schema}.cursor_event`
 	// configuredSQL reads the end of the audit alone, by its primary key.
 	configuredSQL = `/* cursor.configured */ SELECT EXISTS (SELECT FROM {schema}.cursor_event WHERE id > $1 AND action = 'configure')`
@@ -162,14 +162,18 @@ func AwaitRemovals(ctx context.Context, tx pgx.Tx) error {
 }
 
 // LastEvent returns the number of the last event of the audit. Each worker that is started with another configuration
-// after that notes it with a larger one: see Prune.
+// after that notes it with a larger one: see Prune. It returns ErrBusy, without a wait, if such a worker is just being
+// started, or a seek is under way.
 func (o *Operator) LastEvent(ctx context.Context) (int64, error) {
 	results, err := o.ask(ctx, o.db.Statement(removalsOnlySQL), o.db.Statement(lastEventSQL))
 	if err != nil {
-		return 0, o.db.WithFix("read the audit", o.held(ctx, err, seekLock))
+		return 0, o.db.WithFix("read the audit", err)
 	}
-	p := tables.Parser{Values: results[len(results)-1].Rows[0]}
-	return p.Int(0), p.Err
+	alone, last := tables.Parser{Values: results[0].Rows[0]}, tables.Parser{Values: results[1].Rows[0]}
+	if !alone.True(0) {
+		return 0, o.held(ctx, ErrBusy, seekLock)
+	}
+	return last.Int(0), errors.Join(alone.Err, last.Err)
 }
 
 // standingsSQL has a snapshot of its own, taken after the lock: it sees every seek that came before. It locks no row:

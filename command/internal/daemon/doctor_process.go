@@ -130,18 +130,6 @@ func (d *doctor) identity(ctx context.Context, rows []cursor.Row) error {
 	return err
 }
 
-// each calls f for each row of a query.
-func (d *doctor) each(ctx context.Context, sql string, columns []any, f func()) error {
-	return ask(ctx, d.pool, func(ctx context.Context, tx pgx.Tx) error {
-		rows, _ := tx.Query(ctx, sql)
-		_, err := pgx.ForEachRow(rows, columns, func() error {
-			f()
-			return nil
-		})
-		return err
-	})
-}
-
 // process checks one process.
 func (d *doctor) process(ctx context.Context, p Process, rows []cursor.Row) error {
 	source, err := d.config.source(p, d.pool, nil)
