@@ -47,7 +47,7 @@ LIMIT 10000`
 func (s *Store) Moved(ctx context.Context) (all []Moved, err error) {
 	results, err := s.ask(ctx, s.db.Statement(movedSQL))
 	if err != nil {
-		return nil, s.db.WithFix("find out where cursors belong", err)
+		return nil, s.db.WithFix("find out where cursors belong", tables.Standby(err))
 	}
 	for _, values := range results[0].Rows {
 		p := tables.Parser{Values: values}
