@@ -30,9 +30,10 @@ func TestDirectory_ThatHangsIsLeftBehindOnceUntilItAnswers(t *testing.T) {
 			t.Parallel()
 			d := Directory(t.TempDir())
 			var calls atomic.Int32
-			thaw := make(chan struct{})
+			thaw, begun := make(chan struct{}), make(chan struct{}, 9)
 			frozen := func() (struct{}, error) {
 				calls.Add(1)
+				begun <- struct{}{}
 				<-thaw
 				return struct{}{}, nil
 			}
@@ -51,6 +52,7 @@ func TestDirectory_ThatHangsIsLeftBehindOnceUntilItAnswers(t *testing.T) {
 			if name != "SIGTERM" {
 				require.EqualError(t, overdue(ctx, first), second.Error(), "the log has it once")
 			}
+			<-begun
 			require.EqualValues(t, 1, calls.Load())
 			require.NoError(t, Directory(t.TempDir()).Put(t.Context(), "a", nil), "another directory does not hang")
 

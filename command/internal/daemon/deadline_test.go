@@ -108,7 +108,7 @@ func TestRun_ANoteThatIsNotAnsweredKeepsNoProcessFromRunning(t *testing.T) {
 	t.Parallel()
 	run := func(_ context.Context, c daemon.Config) error { return drain(t, c) }
 	for _, err := range unanswered(t, []question{
-		{"/* daemon.configured */", "", run}, {"/* daemon.configure */", "", run}, {"/* daemon.watch */", "", run},
+		{"/* cursor.history */", "", run}, {"/* daemon.configure */", "", run}, {"/* daemon.watch */", "", run},
 	}) {
 		require.NoError(t, err)
 	}

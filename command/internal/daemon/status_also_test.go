@@ -145,6 +145,7 @@ func slow(t *testing.T, pool *pgxpool.Pool, perLease int64) (address string, han
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if hangs.Load() {
 			<-over
+			return // at once: the worker ends then, and has a second for it
 		}
 		n := (calls.Add(1)-1)%perLease + 1
 		const waitSQL = "SELECT pg_sleep_until(max(xact_start) + $1 * interval '300 ms') FROM pg_stat_activity WHERE application_name = 'ordered-dispatcher lease a'"
