@@ -43,7 +43,9 @@ func TestDirectory_ThatHangsIsLeftBehindOnceUntilItAnswers(t *testing.T) {
 			require.Error(t, first)
 			require.Equal(t, name == "SIGTERM", errors.Is(first, context.Canceled))
 
-			_, second := call(t.Context(), d, frozen)
+			bounded, stop := context.WithTimeout(t.Context(), time.Second) // a second call would not end either
+			defer stop()
+			_, second := call(bounded, d, frozen)
 			require.EqualError(t, second, "the file system of "+string(d)+" hangs: nothing is written there until it answers")
 			require.EqualError(t, d.Put(t.Context(), "a", nil), second.Error())
 			require.EqualError(t, d.Remove(t.Context(), "a"), second.Error())
