@@ -152,8 +152,8 @@ func (d Dir) Get(_ context.Context, name string, limit int) (content []byte, err
 	return content, err
 }
 
-// isOutside reports whether an error is that of a subdirectory which is a link to the outside. Then no system call fails:
-// os.Root makes none.
+// isOutside reports whether a subdirectory is a link to the outside, and err comes from that. os.Root then makes no system
+// call, so none fails.
 func isOutside(root *os.Root, shard string, err error) bool {
 	if err == nil || errors.As(err, new(syscall.Errno)) {
 		return false

@@ -54,8 +54,8 @@ type Decision struct {
 	// Table is the table of the process's source, with its schema, as table.Source.Name returns it. Seek and Prepare then
 	// refuse a place whose records retention has removed (operator.PrunedError). "": it is not checked.
 	Table string
-	// Order is the order of that source, as table.Source.Ordering returns it. In another order than that of a removal, it
-	// is not known whether a step back meets removed records, so it is refused, too. "" is an order of no removal.
+	// Order is the order of the source, as table.Source.Ordering returns it. If a removal was noted in other orders alone,
+	// it is not known whether a step back meets removed records. Then it is refused, too. "" is an order of no removal.
 	Order string
 	// Whole asserts that the source takes every row of its table, so it has no `where`. Then rows that retention has only
 	// marked are not missing.

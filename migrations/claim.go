@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgshape"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
@@ -16,19 +17,9 @@ import (
 var ErrStranger = errors.New("another role could run its code with the rights of this one")
 
 // strangersSQL finds objects that a migration touches and that another role owns, or to which another role has added
-// code of its own. It trusts the owner of the database, and roles of which ours is a member. A superuser is not a
-// member of every role here, although pg_has_role says so: it trusts only superusers.
+// code of its own.
 const strangersSQL = `/* migrations.strangers */
-WITH me AS (
-	SELECT oid, rolsuper FROM pg_roles WHERE rolname = current_user
-), trusted AS (
-	SELECT o.oid
-	FROM pg_roles o
-	CROSS JOIN me
-	WHERE o.rolsuper OR o.oid = me.oid OR o.rolname = 'pg_database_owner'
-		OR o.oid = (SELECT datdba FROM pg_database WHERE datname = current_database())
-		OR NOT me.rolsuper AND pg_has_role(me.oid, o.oid, 'MEMBER')
-), space AS (
+WITH ` + pgshape.TrustedSQL + `, space AS (
 	SELECT oid, nspowner FROM pg_namespace WHERE nspname = $1
 ), relation AS (
 	SELECT c.oid, c.relname, c.relkind, c.relowner, c.relrowsecurity

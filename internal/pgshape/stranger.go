@@ -11,11 +11,10 @@ import (
 // ErrStranger means that another role owns something that is about to be used, or runs code in it.
 var ErrStranger = errors.New("another role could run its code with the rights of those who use it")
 
-// strangerSQL finds who owns a relation, if that is a stranger, or else a function, an operator or a type of one in it. It
-// trusts the roles that `migrate up` trusts: superusers, the role itself, those of which it is a member, and the owner of
-// the database. A superuser is not a member of every role here, although pg_has_role says so.
-const strangerSQL = `/* pgshape.stranger */
-WITH me AS (
+// TrustedSQL is the part of a WITH that finds the roles whose code a role may run: superusers, the role itself, those of
+// which it is a member, and the owner of the database. A superuser is not a member of every role here, although pg_has_role
+// says so: it trusts only superusers.
+const TrustedSQL = `me AS (
 	SELECT oid, rolsuper FROM pg_roles WHERE rolname = current_user
 ), trusted AS (
 	SELECT o.oid
@@ -24,7 +23,11 @@ WITH me AS (
 	WHERE o.rolsuper OR o.oid = me.oid OR o.rolname = 'pg_database_owner'
 		OR o.oid = (SELECT datdba FROM pg_database WHERE datname = current_database())
 		OR NOT me.rolsuper AND pg_has_role(me.oid, o.oid, 'MEMBER')
-), relation AS (
+)`
+
+// strangerSQL finds who owns a relation, if that is a stranger, or else a function, an operator or a type of one in it.
+const strangerSQL = `/* pgshape.stranger */
+WITH ` + TrustedSQL + `, relation AS (
 	SELECT c.oid, c.relowner
 	FROM pg_class c
 	JOIN pg_namespace n ON n.oid = c.relnamespace

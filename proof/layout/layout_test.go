@@ -30,7 +30,7 @@ var arrows = map[string][]string{
 	"processor":              {"cursor", "internal/knob", "internal/outcome", "internal/packed", "internal/visible"},
 	"sources/":               {"cursor", "processor", "internal/answer", "internal/knob", "internal/pgname", "internal/prepared", "internal/privilege", "internal/visible", "self"},
 	"sinks/":                 {"cursor", "processor", "internal/answer", "internal/bounded", "internal/knob", "internal/outcome", "internal/packed", "internal/pgurl", "internal/pgwall", "internal/plaintext", "internal/prepared", "internal/privilege", "internal/secret", "internal/signature", "internal/visible", "sinks", "sinks/internal/jsonline", "sinks/internal/route", "sinks/internal/wire", "self"},
-	"migrations":             {"internal/answer", "internal/ending", "internal/pgurl", "internal/pgwall", "internal/prepared", "internal/visible"},
+	"migrations":             {"internal/answer", "internal/ending", "internal/pgshape", "internal/pgurl", "internal/pgwall", "internal/prepared", "internal/visible"},
 	"internal/pglocal":       {"self"},
 	"internal/link":          {},
 	"internal/knob":          {},

@@ -185,8 +185,8 @@ func (c Config) lastConfigured(ctx context.Context, pool *pgxpool.Pool, process 
 	return &all[0], nil
 }
 
-// mayRun returns those configurations, of the newest first, with which a worker may deliver: that of the holder, and
-// those of the workers that were started after it. If the holder has noted none, all count: see noteConfigured.
+// mayRun returns the configurations with which a worker may deliver. The holder of the cursor may, and every worker that
+// was started after it. If the holder has noted none, all count: see noteConfigured. The newest one is the first.
 func mayRun(all []earlier, holder string) []earlier {
 	if i := slices.IndexFunc(all, func(e earlier) bool { return e.worker == holder }); i >= 0 {
 		return all[:i+1]
@@ -208,8 +208,8 @@ VALUES ($1, $2, 'configure', $3::jsonb)`
 
 // noteConfigured notes a configuration in the audit if it differs from the last one, and returns that last one. If
 // two workers start at once, both may note theirs. The next start then finds the difference. Once two sources were
-// noted, each worker notes its own: otherwise nobody knew which of them the holder of the cursor has. It waits until no
-// removal is under way that does not know of it.
+// noted, each worker notes its own. Otherwise it would not be known which of them the holder of the cursor has. It waits
+// until no removal is under way that does not know of it.
 func (c Config) noteConfigured(ctx context.Context, pool *pgxpool.Pool, p Process, worker string) (*earlier, error) {
 	all, err := c.configurations(ctx, pool, p.Name)
 	if err != nil {

@@ -39,7 +39,7 @@ func (a *Answer) Write(ctx context.Context, w io.Writer) error {
 	}
 }
 
-// epoch is that of the answer's lines. A cursor that no worker has taken yet has none.
+// epoch is the epoch of each line of the answer. It is 1 if no worker has taken the cursor yet.
 func (a *Answer) epoch() cursor.Epoch { return max(1, a.row.Epoch) }
 
 // page is an answer as it is written.
