@@ -27,7 +27,7 @@ type Standing struct {
 	Process  string
 	Position cursor.Position
 	State    cursor.State
-	// Class is that of its failure; "" if it does not fail.
+	// Class is the class of its failure; "" if it has none.
 	Class cursor.Class
 	// Late: its worker has yet to look for rows that were stamped before the position: see cursor.PromotedError.
 	Late bool
