@@ -1,6 +1,7 @@
 package brokertest
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -16,7 +18,8 @@ import (
 )
 
 // Node returns a command that runs a script with Node.js, beside the packages that the lock file of its directory
-// names. They are installed once for each lock file, into the user's cache.
+// names. They are installed once for each lock file, into the user's cache. A script that runs for five minutes is
+// killed: no test needs so long.
 func Node(t testing.TB, script string, args ...string) *exec.Cmd {
 	t.Helper()
 	node := pgtest.Require(t, "node")
@@ -26,7 +29,9 @@ func Node(t testing.TB, script string, args ...string) *exec.Cmd {
 	path := filepath.Join(t.TempDir(), filepath.Base(script))
 	require.NoError(t, os.WriteFile(path, content, 0o600))
 	require.NoError(t, os.Symlink(filepath.Join(dir, "node_modules"), filepath.Join(filepath.Dir(path), "node_modules")))
-	return exec.CommandContext(t.Context(), node, append([]string{path}, args...)...)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	t.Cleanup(cancel)
+	return exec.CommandContext(ctx, node, append([]string{path}, args...)...)
 }
 
 // installed returns a directory with the packages. If several processes install at once, the first one's copy stays.

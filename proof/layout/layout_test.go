@@ -161,7 +161,7 @@ func wiring(path string) bool {
 }
 
 func arrow(from, to string) bool {
-	if below(to, "cmd", "internal/pgtest", "internal/brokertest", "internal/tcptest") {
+	if below(to, "cmd", "internal/pgtest", "internal/brokertest", "internal/tcptest", "internal/waittest") {
 		return false // nothing imports a command, and tests alone import theirs
 	}
 	if below(to, "proof", "examples") {

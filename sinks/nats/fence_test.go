@@ -16,6 +16,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/tcptest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/nats"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
@@ -97,11 +98,11 @@ func TestFence_OfTwoClaimsAtOnceTheServerTakesOne(t *testing.T) {
 		_, err := sinktest.Deliver(t, old, sinktest.Under(3, sinktest.Deliveries(1, 1)))
 		refused <- err
 	}()
-	<-held
+	waittest.Receive(t, held, "the older claim is on its way")
 	sinktest.Delivered(t, b.sink(t, nil), sinktest.Under(4, sinktest.Deliveries(1, 1)))
 	l.OnData(nil)
 	l.Resume()
-	require.ErrorContains(t, <-refused, "claim the stream")
+	require.ErrorContains(t, waittest.Receive(t, refused, "the older claim has its answer"), "claim the stream")
 	_, err := sinktest.Deliver(t, old, sinktest.Under(3, sinktest.Deliveries(1, 1)))
 	require.ErrorContains(t, err, "another one has taken over")
 	require.Equal(t, "1/4", b.log(t, "ordered-epoch"))
@@ -329,11 +330,13 @@ func TestFence_AClaimThatAgesOutIsMadeAnew(t *testing.T) {
 		c.MaxAge, c.AllowMsgTTL, c.SubjectDeleteMarkerTTL, c.AllowRollup = time.Second, true, time.Minute, true
 	})
 	deliverAll := func(ds []processor.Delivery) {
+		until := time.Now().Add(time.Minute)
 		for s := b.sink(t, nil); len(ds) > 0; {
 			n, err := sinktest.Deliver(t, s, ds)
 			if err != nil { // a new claim may age out, too, before the record comes
 				require.True(t, processor.IsUnreached(err), err)
 				require.NotContains(t, err.Error(), "is not a claim", "the server's marker is not a stranger's message")
+				require.True(t, time.Now().Before(until), err)
 			}
 			ds = ds[n:]
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/tcptest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 )
 
@@ -167,7 +168,7 @@ func TestFramed_WritesWhileItReads(t *testing.T) {
 	}()
 	_, err := io.ReadAll(iotest.OneByteReader(f))
 	require.NoError(t, err)
-	require.NoError(t, <-written)
+	require.NoError(t, waittest.Receive(t, written, "all is written"))
 }
 
 func TestOpen_AServerThatNeverEndsItsFirstLineIsLeft(t *testing.T) {
@@ -187,5 +188,5 @@ func TestOpen_AServerThatNeverEndsItsFirstLineIsLeft(t *testing.T) {
 	require.NoError(t, err)
 	_, err = sink.open(context.Background())
 	require.Error(t, err)
-	require.Less(t, <-sent, 1<<25)
+	require.Less(t, waittest.Receive(t, sent, "the server is hung up on"), 1<<25)
 }

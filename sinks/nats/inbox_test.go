@@ -29,9 +29,10 @@ func applyAll(t *testing.T, b *bench, pool *pgxpool.Pool, box *inbox.Inbox, die 
 	require.NoError(t, err)
 	receiver, err := js.Consumer(t.Context(), stream, "billing")
 	require.NoError(t, err)
-	for {
+	for until := time.Now().Add(2 * time.Minute); ; {
 		info, err := receiver.Info(t.Context())
 		require.NoError(t, err)
+		require.True(t, time.Now().Before(until), "%+v", info)
 		if info.NumPending == 0 && info.NumAckPending == 0 {
 			return claims, false
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/broker"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/brokertest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/nats"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
@@ -55,22 +56,24 @@ func TestDeliverBatch_AServerThatIsKilledLosesNothing(t *testing.T) {
 	})
 
 	const records, kills = 6000, 3
-	killed, done := make(chan int, records), make(chan error, 1)
+	killed, done := make(chan int, records), make(chan struct{})
+	runs, gone := context.WithCancelCause(t.Context())
+	defer gone(nil)
 	go func() {
+		defer close(done)
 		for range kills {
 			<-killed
-			if err := server.Kill(t.Context()); err != nil {
-				done <- err
-				return
+			err := server.Kill(t.Context())
+			if err == nil {
+				err = server.Start(t.Context())
 			}
-			if err := server.Start(t.Context()); err != nil {
-				done <- err
+			if err != nil {
+				gone(err)
 				return
 			}
 		}
-		done <- nil
 	}()
-	failures := 0
+	failures, until := 0, time.Now().Add(5*time.Minute)
 	for acknowledged := 0; acknowledged < records; {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		n, err := s.DeliverBatch(ctx, sinktest.Deliveries(acknowledged+1, min(100, records-acknowledged)))
@@ -83,11 +86,14 @@ func TestDeliverBatch_AServerThatIsKilledLosesNothing(t *testing.T) {
 		acknowledged += n
 		if err != nil {
 			require.False(t, processor.IsPermanent(err), err)
+			require.NoError(t, context.Cause(runs), "the server was killed, and does not start again")
+			require.True(t, time.Now().Before(until), err)
 			failures++
 			time.Sleep(10 * time.Millisecond) // as the processor's back-off
 		}
 	}
-	require.NoError(t, <-done)
+	waittest.Receive(t, done, "the last kill is over")
+	require.NoError(t, context.Cause(runs))
 	require.GreaterOrEqual(t, failures, kills, "no kill met a delivery")
 	b := &bench{addr: server.Addr()}
 	sequences := map[string]bool{}

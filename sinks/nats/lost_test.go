@@ -8,6 +8,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 )
 
@@ -40,7 +41,7 @@ func TestDeliverBatch_ALostConnectionIsUnknown(t *testing.T) {
 	}()
 	require.Eventually(t, func() bool { return len(b.read(t)) == 5 }, time.Minute, 10*time.Millisecond)
 	b.link.Away()
-	err := <-ended
+	err := waittest.Receive(t, ended, "the delivery ends")
 	require.Zero(t, n)
 	require.ErrorContains(t, err, "the server may have the record")
 	require.True(t, outcome.IsUnknown(err), err)

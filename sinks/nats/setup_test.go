@@ -16,6 +16,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/brokertest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/tcptest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/nats"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 )
@@ -60,9 +61,20 @@ func startServer(t testing.TB, change func(*server.Options)) *server.Server {
 	s, err := server.NewServer(options)
 	require.NoError(t, err)
 	s.Start()
-	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	t.Cleanup(func() { shutDown(t, s) })
 	require.True(t, s.ReadyForConnections(time.Minute))
 	return s
+}
+
+func shutDown(t testing.TB, s *server.Server) {
+	t.Helper()
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		s.Shutdown()
+		s.WaitForShutdown()
+	}()
+	waittest.Receive(t, over, "the server has shut down")
 }
 
 func benchAt(t testing.TB, addr string, replicas int, change func(*jetstream.StreamConfig)) *bench {

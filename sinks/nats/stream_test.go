@@ -13,6 +13,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/nats"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
@@ -28,7 +29,7 @@ func TestTakeOver_OverAWideLinkReadsABusyStream(t *testing.T) {
 		_, err := b.admin.PublishAsync("bookings.stranger", nil)
 		require.NoError(t, err)
 	}
-	<-b.admin.PublishAsyncComplete()
+	waittest.Receive(t, b.admin.PublishAsyncComplete(), "the stream has all messages of the stranger")
 	b.forget(t)
 	l, over := b.over(t)
 	var pieces atomic.Int32
@@ -139,7 +140,7 @@ func TestTakeOver_FindsAWholeWindowBehindMessagesOfOthers(t *testing.T) {
 		_, err := b.admin.PublishAsync("bookings.stranger", nil)
 		require.NoError(t, err)
 	}
-	<-b.admin.PublishAsyncComplete()
+	waittest.Receive(t, b.admin.PublishAsyncComplete(), "the stream has all messages of the stranger")
 	b.forget(t)
 	sinktest.Delivered(t, b.sink(t, window(500)), sinktest.Under(4, sinktest.Deliveries(2, 1300)))
 	require.Equal(t, 1301, strings.Count(b.log(t, "ordered-epoch"), "/"))

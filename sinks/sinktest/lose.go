@@ -8,12 +8,13 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
 // Lose makes a Subject.Lose over a link: the connection ends when match accepts the bytes that the sink writes.
 func Lose(l *link.Link, match func(written []byte) bool) func(testing.TB) (back func()) {
-	return func(testing.TB) func() {
+	return func(t testing.TB) func() {
 		found := l.Hold(link.Server, match)
 		away := make(chan func(), 1)
 		go func() {
@@ -22,7 +23,7 @@ func Lose(l *link.Link, match func(written []byte) bool) func(testing.TB) (back 
 		}()
 		return func() {
 			l.Release()
-			(<-away)()
+			waittest.Receive(t, away, "the sink writes what is to be lost")()
 		}
 	}
 }
