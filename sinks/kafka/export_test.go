@@ -71,15 +71,19 @@ func (s *Sink) SendPart(n int64) {
 	s.more = append(s.more, kgo.WithCompressor(frozen))
 	s.OnHandingOver(func(*kgo.Record) {
 		client := s.link.client
-		if client.BufferedProduceRecords() != n {
-			return
+		switch client.BufferedProduceRecords() {
+		case 1:
+			select {
+			case <-frozen: // of the window before
+			default:
+			}
+		case n:
+			go func() { _ = client.Flush(context.Background()) }()
+			select {
+			case <-frozen:
+			case <-time.After(time.Minute): // the delivery has no more time, either, and fails
+			}
 		}
-		select {
-		case <-frozen: // of the window before
-		default:
-		}
-		go func() { _ = client.Flush(context.Background()) }()
-		<-frozen
 	})
 }
 

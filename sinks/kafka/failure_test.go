@@ -13,6 +13,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/broker"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/brokertest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/kafka"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
@@ -143,6 +144,7 @@ func TestDeliverBatch_ABrokerThatIsKilledLosesNothingAndRepeatsNothing(t *testin
 			const records = 6000
 			killAt := []int{1000, 3000}
 			var crash chan error // of the crash under way
+			until := time.Now().Add(5 * time.Minute)
 			for ds := sinktest.Deliveries(1, records); len(ds) > 0; {
 				if crash == nil && len(killAt) > 0 && records-len(ds) >= killAt[0] {
 					crash, killAt = make(chan error, 1), killAt[1:]
@@ -150,6 +152,7 @@ func TestDeliverBatch_ABrokerThatIsKilledLosesNothingAndRepeatsNothing(t *testin
 				}
 				n, err := sinktest.Deliver(t, s, ds[:min(50, len(ds))])
 				require.False(t, processor.IsPermanent(err), err)
+				require.True(t, time.Now().Before(until), err)
 				ds = ds[n:]
 				if err != nil {
 					time.Sleep(20 * time.Millisecond) // as a processor does
@@ -163,7 +166,7 @@ func TestDeliverBatch_ABrokerThatIsKilledLosesNothingAndRepeatsNothing(t *testin
 			}
 			require.Empty(t, killAt)
 			if crash != nil {
-				require.NoError(t, <-crash)
+				require.NoError(t, waittest.Receive(t, crash, "the broker has started again"))
 			}
 			require.Equal(t, upTo(records), sequences(b.read(t)))
 		})

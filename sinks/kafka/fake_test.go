@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/kafka"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
@@ -80,7 +81,7 @@ func TestDeliverBatch_ATopicThatABrokerDoesNotKnowYetIsWaitedFor(t *testing.T) {
 		}
 	}
 	create(t, cluster, "later")
-	require.NoError(t, <-done)
+	require.NoError(t, waittest.Receive(t, done, "the record is delivered"))
 }
 
 // batches are those of one request to produce.
@@ -150,7 +151,7 @@ func TestDeliverBatch_TheBrokerHearsOfNoRecordBeforeTheClientHasTheWindow(t *tes
 		}
 	})
 	sinktest.Delivered(t, s, sinktest.Deliveries(1, 1))
-	<-produced.each
+	waittest.Receive(t, produced.each, "the first record is sent")
 	sinktest.Delivered(t, s, ds)
 	require.False(t, early)
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/tcptest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/kafka"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
@@ -47,7 +48,7 @@ func (b *mover) setBackUnder(t testing.TB, s *kafka.Sink, kind kmsg.Key, copied 
 	b.setBack(t, copied)
 	meanwhile()
 	b.dialing.Unlock()
-	r := <-done
+	r := waittest.Receive(t, done, "the delivery ends")
 	return r.n, r.err
 }
 

@@ -65,7 +65,12 @@ func TestDeliverBatch_ABatchWithoutAnAnswerKeepsItsNumberBesideARefusal(t *testi
 		if err != nil || address != cluster.ListenAddrs()[1] {
 			return conn, err
 		}
-		return &losing{Conn: conn, armed: &armed, lost: func() { <-refused }}, nil
+		return &losing{Conn: conn, armed: &armed, lost: func() {
+			select {
+			case <-refused:
+			case <-t.Context().Done(): // the test has failed
+			}
+		}}, nil
 	})
 	s.OnFailure(func() { close(refused) })
 	sinktest.Delivered(t, s, typed(1, "a", "b"))

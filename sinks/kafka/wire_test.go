@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/kafka"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 )
@@ -132,7 +133,7 @@ func TestDeliverBatch_WhatIsBeingWrittenMayBeThere(t *testing.T) {
 	slow.Store(true)
 	produced := hear(cluster, kmsg.Produce)
 	_, err := sinktest.Deliver(t, s, sinktest.Deliveries(2, 1))
-	<-produced.each
+	waittest.Receive(t, produced.each, "the record is sent")
 	require.True(t, outcome.IsUnknown(err), err)
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/brokertest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/rabbitmq"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
@@ -189,7 +190,7 @@ func TestDeliverBatch_AConnectionThatEndsUnderAnAlarmIsNoAttempt(t *testing.T) {
 	}()
 	_, err = a.broker.Control(t.Context(), "close_all_connections", "maintenance")
 	require.NoError(t, err)
-	err = <-ended
+	err = waittest.Receive(t, ended, "the delivery ends")
 	require.ErrorContains(t, err, "the broker may have the record")
 	require.True(t, processor.IsUnreached(err), err)
 	require.True(t, outcome.IsOutage(err), err)
@@ -212,10 +213,10 @@ func TestDeliverBatch_ABrokerThatEndsAllConnectionsIsNoAttempt(t *testing.T) {
 		_, err := s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
 		ended <- err
 	}()
-	<-held
+	waittest.Receive(t, held, "the record is on its way")
 	_, err = rabbit.Control(t.Context(), "close_all_connections", "maintenance")
 	require.NoError(t, err)
-	err = <-ended
+	err = waittest.Receive(t, ended, "the delivery ends")
 	require.ErrorContains(t, err, "CONNECTION_FORCED")
 	require.True(t, processor.IsUnreached(err), err)
 	require.True(t, outcome.IsOutage(err), err)
@@ -232,7 +233,7 @@ func TestDeliverBatch_WaitsWhileTheBrokerBlocksPublishers(t *testing.T) {
 		delivered <- err
 	}()
 	a.end(t)
-	require.NoError(t, <-delivered)
+	require.NoError(t, waittest.Receive(t, delivered, "the delivery ends"))
 	a.requireOnce(t, arrived+2)
 }
 

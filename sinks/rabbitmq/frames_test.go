@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/tcptest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/rabbitmq"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 )
@@ -158,5 +159,5 @@ func TestOpen_ABrokerWhoseFirstTextHasNoEndIsNotHeardOut(t *testing.T) {
 	s := sinktest.Made(t, rabbitmq.New, rabbitmq.Config{URL: "amqp://u:p@" + address, Exchange: "e", RoutingKey: "k", Timeout: time.Minute})
 	_, err := s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
 	require.ErrorContains(t, err, "is it RabbitMQ?")
-	require.Less(t, <-heard, 32<<20)
+	require.Less(t, waittest.Receive(t, heard, "the broker is hung up on"), 32<<20)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/tcptest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/rabbitmq"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
@@ -62,7 +63,7 @@ func TestDeliverBatch_ALostConnectionIsUnknown(t *testing.T) {
 	}()
 	require.Eventually(t, func() bool { return len(b.read(t)) == 5 }, time.Minute, 10*time.Millisecond)
 	b.link.Away()
-	err := <-ended
+	err := waittest.Receive(t, ended, "the delivery ends")
 	require.Zero(t, n)
 	require.ErrorContains(t, err, "the broker may have the record")
 	require.True(t, outcome.IsUnknown(err), err)

@@ -17,6 +17,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/broker"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/brokertest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pglocal/throwaway"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/rabbitmq"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
@@ -158,10 +159,11 @@ func TestDeliverBatch_ABrokerThatIsKilledLosesNothing(t *testing.T) {
 	const records = 2000
 	killed := make(chan error, 1)
 	var acknowledged int
+	until := time.Now().Add(5 * time.Minute)
 	for ds := sinktest.Deliveries(1, records); len(ds) > 0; {
 		if acknowledged >= 500 && cap(killed) == 1 && len(killed) == 0 {
 			go func() { killed <- rabbit.Kill(t.Context()) }()
-			require.NoError(t, <-killed)
+			require.NoError(t, waittest.Receive(t, killed, "the broker is killed"))
 			killed = make(chan error)
 			require.NoError(t, rabbit.Start(t.Context()))
 		}
@@ -171,6 +173,7 @@ func TestDeliverBatch_ABrokerThatIsKilledLosesNothing(t *testing.T) {
 		acknowledged += n
 		ds = ds[n:]
 		require.False(t, processor.IsPermanent(err), err)
+		require.True(t, time.Now().Before(until), err)
 	}
 	b := &bench{broker: rabbit, name: "q", kind: "queue"}
 	next := 1

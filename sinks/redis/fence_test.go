@@ -11,6 +11,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/redis"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
@@ -43,7 +44,7 @@ func TestDeliverBatch_WhatComesLateIsRefused(t *testing.T) {
 	_, err := old.DeliverBatch(ctx, under(3, "one", sinktest.Deliveries(3, 4)))
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.True(t, outcome.IsUnknown(err), err)
-	<-held
+	waittest.Receive(t, held, "the older worker's records are on their way")
 	sinktest.Delivered(t, b.sink(t, nil), under(4, "two", sinktest.Deliveries(6, 1)))
 	b.link.Release()
 	require.Eventually(t, func() bool { // each sink begins with EVAL

@@ -13,6 +13,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/tcptest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/redis"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
@@ -77,7 +78,7 @@ func TestDeliverBatch_AWindowWhoseAnswerIsLostIsThereOnce(t *testing.T) {
 	require.Eventually(t, func() bool { return len(b.entries(t, stream)) == 13 }, time.Minute, 10*time.Millisecond)
 	b.link.Away()()
 	b.link.Release()
-	err := <-lost
+	err := waittest.Receive(t, lost, "the window is given up")
 	require.ErrorContains(t, err, "Redis may have the record")
 	require.True(t, outcome.IsUnknown(err), err)
 	another := under(4, "two", sinktest.Deliveries(4, 14)) // its cursor had not advanced past 3
@@ -125,7 +126,7 @@ func TestDeliverBatch_AServerThatIsKilledLosesNothing(t *testing.T) {
 	const records = 600
 	ds := sinktest.Deliveries(1, records)
 	killed := make(chan error, 3)
-	kills := 0
+	kills, until := 0, time.Now().Add(5*time.Minute)
 	for len(ds) > 0 {
 		if len(ds) < records*(3-kills)/4 && kills < cap(killed) {
 			kills++
@@ -138,6 +139,7 @@ func TestDeliverBatch_AServerThatIsKilledLosesNothing(t *testing.T) {
 			continue
 		}
 		require.False(t, processor.IsPermanent(err) || processor.IsRefused(err), err)
+		require.True(t, time.Now().Before(until), err)
 		select {
 		case <-b.process.Done():
 			b.start(t)
@@ -145,7 +147,7 @@ func TestDeliverBatch_AServerThatIsKilledLosesNothing(t *testing.T) {
 		}
 	}
 	for range kills {
-		require.NoError(t, <-killed)
+		require.NoError(t, waittest.Receive(t, killed, "the server is killed"))
 	}
 	if _, err := b.try("PING"); err != nil {
 		b.start(t)

@@ -13,6 +13,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -77,7 +78,7 @@ func TestRead_AConnectionThatEndsMakesNoRowTooLarge(t *testing.T) {
 					done := reader(t, s, at)
 					endReads(t, admin, l, how, times, done)
 					holder.do(`COMMIT`)
-					got := <-done
+					got := waittest.Receive(t, done, "the read ends")
 					if got.err == nil {
 						require.Equal(t, []string{"two, healthy"}, notes(t, got.page.Records), "ended %d times", times)
 						require.NoError(t, got.page.Records[0].Fault, "ended %d times", times)
@@ -143,7 +144,7 @@ func TestRead_TortureOfConnectionsThatEnd(t *testing.T) {
 				done := reader(t, s, after)
 				endReads(t, admin, l, []string{byOperator, byNetwork}[random.IntN(2)], random.IntN(5), done)
 				holder.do(`COMMIT`)
-				got := <-done
+				got := waittest.Receive(t, done, "the read ends")
 				require.False(t, processor.IsPermanent(got.err), got.err)
 				records := got.page.Records
 				if len(records) > 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 )
 
 // questions are all calls of a source that ask the database, with what their errors
@@ -85,7 +86,7 @@ func TestSource_NoQuestionToASilentDatabaseWaitsForEver(t *testing.T) {
 			s, at := warm(t, pool, patience)
 			silent := l.Hold(link.Server, func(data []byte) bool { return !bytes.Contains(data, []byte("-- ping")) })
 			err := within(t, func(ctx context.Context) error { return q.call(ctx, s, at) })
-			<-silent
+			waittest.Receive(t, silent, "the question is on its way")
 			require.ErrorIs(t, err, cursor.ErrNoAnswer)
 			require.ErrorContains(t, err, "no answer from the database within 1s")
 			require.ErrorContains(t, err, q.doing)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 )
 
 func TestRead_LateCommitIsNotSkipped(t *testing.T) {
@@ -126,7 +127,7 @@ func TestRead_CopyInProgressHoldsBack(t *testing.T) {
 	_, err = feed.Write([]byte("3\n"))
 	require.NoError(t, err)
 	require.NoError(t, feed.Close())
-	require.NoError(t, <-copied)
+	require.NoError(t, waittest.Receive(t, copied, "the COPY ends"))
 	require.ElementsMatch(t, []string{"1", "2", "3", "100"}, ids(readAll(t, s, "", 10)))
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -188,7 +189,7 @@ func (s *session) start(watch *pgxpool.Pool, sql string) (end func()) {
 	})
 	return func() {
 		s.t.Helper()
-		require.NoError(s.t, <-done)
+		require.NoError(s.t, waittest.Receive(s.t, done, "the statement ends: "+sql))
 	}
 }
 

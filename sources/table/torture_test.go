@@ -202,8 +202,16 @@ func (g ground) read(t testing.TB, s *Source, done <-chan struct{}) (d delivered
 	var after cursor.Position
 	limits := []int{500, 1, 100}
 	idle := 5 * time.Millisecond
+	var over time.Time // when it saw that the producers are done
 	for {
 		ended := closed(done)
+		if ended && over.IsZero() {
+			over = time.Now()
+		}
+		if ended && time.Since(over) > 10*patience {
+			t.Errorf("the producers are done, and after %v more records are still to come; the last one read is at %q", 10*patience, after)
+			return d
+		}
 		page, err := s.Read(t.Context(), after, limits[d.reads%len(limits)])
 		if err != nil {
 			t.Errorf("read: %v", err)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 )
 
 // TestMeasure_BackendStoppedInTheWindowOfNow holds a backend, by a debugger, where
@@ -41,7 +42,7 @@ func TestMeasure_BackendStoppedInTheWindowOfNow(t *testing.T) {
 			holdsBack(t, s, start)
 			g.do("delete", "(gdb)")
 			g.do("detach", "detached]")
-			require.NoError(t, <-inserted)
+			require.NoError(t, waittest.Receive(t, inserted, "the INSERT ends"))
 			require.Equal(t, []string{"stopped", "after"}, notes(t, readAll(t, s, start, 10)))
 		})
 	}

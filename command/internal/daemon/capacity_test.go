@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 )
 
 // login is a role that logs in by itself, and may do all that a worker does.
@@ -64,7 +65,7 @@ func TestRun_RefusesWhatTheServerCannotBearBesideOthers(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- run(time.Minute) }()
 	require.NoError(t, others[0].Close(t.Context()))
-	require.NoError(t, <-done)
+	require.NoError(t, waittest.Receive(t, done, "the run ends"))
 }
 
 // sinksWithTimeout have a place for their time-out; "" is a kind that has none.

@@ -43,7 +43,11 @@ func unanswered(t *testing.T, questions []question) []error {
 		asked := l.Hold(link.Server, func(data []byte) bool { return bytes.Contains(data, []byte(q.text)) })
 		asking.Go(func() {
 			errs[i] = q.ask(ctx, config)
-			<-asked
+			select {
+			case <-asked:
+			case <-ctx.Done():
+				t.Errorf("the question was never asked: %s", q.text)
+			}
 		})
 	}
 	asking.Wait()

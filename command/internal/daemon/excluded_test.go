@@ -13,6 +13,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 )
 
 // TestDoctor_AMigrationWhoseCommitWaitsForAStandbyIsNotToBeEnded: it keeps all readers from its table, the doctor said to end what
@@ -72,7 +73,7 @@ func TestStatus_NamesWhoIsInLineToLockTheTable(t *testing.T) {
 	f := requireFinding(t, doctor(t, config), daemon.Finding{"a", daemon.Refuse, "a check did not end in time", "SELECT pg_terminate_backend"})
 	require.Regexp(t, who+`a table, and who reads that waits after it$`, f.Problem)
 	exec(t, pool, f.Fix)
-	require.Error(t, <-ended)
+	require.Error(t, waittest.Receive(t, ended, "the statement ends"))
 	require.Empty(t, looked(t, config))
 }
 
@@ -113,8 +114,8 @@ func TestDoctor_ACheckThatFindsAPoolersConnectionsInUseSaysSo(t *testing.T) {
 	}()
 	eventually(t, func() bool { return clientsInLine(t, address) })
 	require.NoError(t, table.Rollback(t.Context()))
-	require.NoError(t, <-ended)
-	require.NoError(t, <-ended)
+	require.NoError(t, waittest.Receive(t, ended, "the check or the statement ends"))
+	require.NoError(t, waittest.Receive(t, ended, "the check or the statement ends"))
 	f := requireFinding(t, findings, daemon.Finding{"a", daemon.Refuse, "a check did not end in time",
 		"check whether a pooler has all its connections in use, or the server hangs. If neither: find the session that holds the lock, as a superuser"})
 	require.Contains(t, f.Fix, "pg_blocking_pids")

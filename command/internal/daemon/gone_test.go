@@ -16,6 +16,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 )
 
 // lagging is process a on months, with all of January but its first record and all of February undelivered.
@@ -183,7 +184,7 @@ func duringALook(t *testing.T, pool *pgxpool.Pool, g daemon.Guard, sql string) {
 	}()
 	untilTrue(t, pool, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '/* source.first */%')`)
 	exec(t, other, "COMMIT")
-	<-looked
+	waittest.Receive(t, looked, "the look ends")
 }
 
 func TestGuard_NotesADetachThatDidNotEnd(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/webhook"
 )
 
@@ -43,7 +44,7 @@ func silent(t testing.TB) (address string, called <-chan struct{}, release func(
 	calls, released := make(chan struct{}, 100), make(chan struct{})
 	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		calls <- struct{}{}
-		<-released
+		keepWaiting(t, released)
 	}))
 	t.Cleanup(receiver.Close)
 	return receiver.URL, calls, func() { close(released) }
@@ -59,7 +60,7 @@ func hung(t *testing.T) (pool *pgxpool.Pool, worker, asked daemon.Config) {
 	insert(t, pool, 1)
 	working(t, worker)
 	t.Cleanup(release)
-	<-called
+	waittest.Receive(t, called, "the receiver is called")
 	return pool, worker, asked
 }
 
@@ -186,7 +187,7 @@ func TestStatus_ASessionThatHasTheRowForAMomentIsNotToBeEnded(t *testing.T) {
 		require.True(t, all[0].Hold == nil || all[0].Hold.Kind != daemon.HoldLocked, text)
 	}
 	close(stopped)
-	require.NoError(t, <-done)
+	require.NoError(t, waittest.Receive(t, done, "the last statement ends"))
 }
 
 const pinnedFor = "vacuum removes no newer dead row of this database, and CREATE INDEX CONCURRENTLY may wait for it: the sink's `timeout` and `checkpoint` bound it to "
@@ -231,7 +232,7 @@ func TestMetrics_ShowALeaseThatIsOpenAndWhoLeads(t *testing.T) {
 	sink := config.Processes[0].Sink.Config.(*webhook.Config)
 	sink.Timeout = patience
 	m := monitor(t, config)
-	<-arrived
+	waittest.Receive(t, arrived, "the receiver is called")
 	require.Positive(t, m.series()["lease_open_seconds"])
 	m.until("leads", is(1))
 	other := monitor(t, configure(t, pgtest.URL(t), stdoutProcess))

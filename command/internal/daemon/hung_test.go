@@ -17,6 +17,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pglocal"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 )
 
 // hosts is a connection string with the hosts of both servers, the first one first.
@@ -110,7 +111,7 @@ func TestRun_BusyProcessesLeaveAHungPrimary(t *testing.T) {
 	require.Contains(t, m.log.String(), "the server is silent")
 	require.NotContains(t, m.log.String(), "no answer from the database within 30s")
 	m.stop()
-	require.NoError(t, <-m.done)
+	require.NoError(t, waittest.Receive(t, m.done, "the run ends"))
 }
 
 // TestPool_ASilentHostLeavesTimeForTheNext: no wait for a connection is used up by one host.

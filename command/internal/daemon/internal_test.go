@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/stretchr/testify/require"
 )
@@ -235,7 +236,7 @@ func TestSignals_OnlyTheSecondOneCutsACall(t *testing.T) {
 	case <-code:
 		require.Fail(t, "the first one ended the program")
 	}
-	require.Equal(t, ExitFailed, <-code)
+	require.Equal(t, ExitFailed, waittest.Receive(t, code, "the program is ended"))
 	require.Regexp(t, "(?s)stopping: running deliveries may finish.*stopping at once", log.String())
 }
 

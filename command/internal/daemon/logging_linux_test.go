@@ -22,6 +22,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 )
 
 // terminal is a pseudo-terminal: what is written to one end is read at the other.
@@ -127,7 +128,7 @@ func TestRun_ASinkThatPanicsLeavesTheLogJSON(t *testing.T) {
 	}()
 	require.Eventually(t, func() bool { return strings.Contains(log.String(), "panicked") }, time.Minute, 10*time.Millisecond)
 	cancel()
-	require.NoError(t, <-ended)
+	require.NoError(t, waittest.Receive(t, ended, "the run ends"))
 	for line := range strings.Lines(log.String()) {
 		var document map[string]any
 		require.NoError(t, json.Unmarshal([]byte(line), &document), line)

@@ -23,6 +23,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/webhook"
 )
 
@@ -147,6 +148,15 @@ func webhookTo(t testing.TB, handler http.HandlerFunc) string {
 	t.Cleanup(receiver.Close)
 	t.Cleanup(receiver.CloseClientConnections)
 	return "  a: {source: {table: public.bookings}, sink: {webhook: {url: '" + receiver.URL + "', timeout: 1s}}, poll: 20ms, retry: {initial: 5ms, max: 10ms}}\n"
+}
+
+// keepWaiting keeps a call of a receiver waiting until a channel is closed, or the test ends: the Close of the receiver waits for
+// all calls.
+func keepWaiting(t testing.TB, until <-chan struct{}) {
+	select {
+	case <-until:
+	case <-t.Context().Done():
+	}
 }
 
 // What the receiver counted is what the metrics say (I12 of the invariants).
@@ -296,7 +306,7 @@ func TestMetrics_CountRecordsThatComeBehindTheCursor(t *testing.T) {
 	taken := make(chan struct{})
 	m := monitor(t, configure(t, pgtest.URL(t), webhookTo(t, func(_ http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Ordered-Sequence") == "21" {
-			<-taken
+			keepWaiting(t, taken)
 		}
 	})))
 	m.until("sequence", is(20))
@@ -328,9 +338,9 @@ func TestMetrics_CountDatabaseErrorsAndLeaseLosses(t *testing.T) {
 	arrived, answer := make(chan struct{}, 10), make(chan struct{})
 	m := monitor(t, configure(t, pgtest.URL(t), webhookTo(t, func(http.ResponseWriter, *http.Request) {
 		arrived <- struct{}{}
-		<-answer
+		keepWaiting(t, answer)
 	})))
-	<-arrived
+	waittest.Receive(t, arrived, "the receiver is called")
 	exec(t, pool, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'ordered-dispatcher lease %'")
 	m.until("lease_losses_total", positive)
 	close(answer)
@@ -434,9 +444,9 @@ func TestServe_AnswersUntilTheLastDelivery(t *testing.T) {
 	arrived, answer := make(chan struct{}, 10), make(chan struct{})
 	m := monitor(t, configure(t, pgtest.URL(t), webhookTo(t, func(http.ResponseWriter, *http.Request) {
 		arrived <- struct{}{}
-		<-answer
+		keepWaiting(t, answer)
 	})))
-	<-arrived
+	waittest.Receive(t, arrived, "the receiver is called")
 	status, text := m.get("/healthz")
 	require.Equal(t, http.StatusOK, status, text)
 	m.stop()
@@ -446,7 +456,7 @@ func TestServe_AnswersUntilTheLastDelivery(t *testing.T) {
 	}, patience, time.Millisecond)
 	require.Zero(t, m.series()["records_delivered_total"])
 	close(answer)
-	require.NoError(t, <-m.done)
+	require.NoError(t, waittest.Receive(t, m.done, "the run ends"))
 	_, err := http.Get(m.url + "/healthz")
 	require.Error(t, err)
 }

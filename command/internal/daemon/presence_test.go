@@ -13,6 +13,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -31,7 +32,7 @@ func working(t testing.TB, config daemon.Config) (stop func()) {
 		}
 		stopped = true
 		cancel()
-		require.NoError(t, <-done)
+		require.NoError(t, waittest.Receive(t, done, "the run ends"))
 	}
 	t.Cleanup(stop)
 	return stop

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 	rules "github.com/ordered-dispatcher/ordered-dispatcher/retention"
 )
 
@@ -51,7 +52,7 @@ func TestPrune_APartitionThatAnOperatorOpensIsNotDetached(t *testing.T) {
 	exec(t, operator, openJan)
 	exec(t, operator, "INSERT INTO public.events (created_at) VALUES ('2026-01-25')")
 	exec(t, locker, "COMMIT")
-	require.ErrorContains(t, <-done, "another session waits for the partition alone, so the DETACH gave way")
+	require.ErrorContains(t, waittest.Receive(t, done, "the pass ends"), "another session waits for the partition alone, so the DETACH gave way")
 	require.Contains(t, tables(t, pool), "jan")
 	require.False(t, pgtest.Value[bool](t, pool, pending))
 	require.Equal(t, 3, count(t, pool, "SELECT count(*) FROM public.events WHERE created_at < '2026-02-01'"))
@@ -79,8 +80,8 @@ func TestPrune_ATableThatIsAttachedAgainMeanwhileStays(t *testing.T) {
 	exec(t, pool, `ALTER TABLE public.jan DROP CONSTRAINT ordered_dispatcher_drops_this_partition;
 		ALTER TABLE public.events ATTACH PARTITION public.jan FOR VALUES FROM ('2026-01-01') TO ('2026-02-01')`)
 	exec(t, pool, "DELETE FROM public.gate")
-	require.NoError(t, <-failed)
-	got := <-report
+	require.NoError(t, waittest.Receive(t, failed, "the pass ends"))
+	got := waittest.Receive(t, report, "the pass ends")
 	require.Equal(t, []string{"public.feb"}, got.Partitions)
 	require.Contains(t, got.Waiting, "public.jan: "+opened)
 	require.Equal(t, 2, count(t, pool, "SELECT count(*) FROM public.events WHERE created_at < '2026-02-01'"))
@@ -185,7 +186,7 @@ func TestPrune_APartitionWhoseDetachFailsIsOpenedAgain(t *testing.T) {
 	done := pruning(t, pool, config)
 	exec(t, pool, "INSERT INTO public.payments SELECT created_at, id FROM public.events WHERE id = 1")
 	exec(t, locker, "COMMIT")
-	err := <-done
+	err := waittest.Receive(t, done, "the pass ends")
 	require.ErrorContains(t, err, "drop partition public.jan: it is open again: ")
 	require.ErrorContains(t, err, "23503")
 	require.Zero(t, closed(t, pool))

@@ -17,6 +17,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 	rules "github.com/ordered-dispatcher/ordered-dispatcher/retention"
 )
 
@@ -45,7 +46,7 @@ func delivering(t testing.TB, config daemon.Config) {
 	go func() { done <- daemon.Run(ctx, quiet(daemon.RunConfig{Config: config})) }()
 	t.Cleanup(func() {
 		stop()
-		require.NoError(t, <-done)
+		require.NoError(t, waittest.Receive(t, done, "the run ends"))
 	})
 }
 
@@ -116,7 +117,7 @@ func TestPrune_NoTransactionBeginsToWriteToAPartitionThatIsToGo(t *testing.T) {
 	_, err := operatorOf(t, config).Seek(t.Context(), daemon.ToBeginning, cursor.Decision{Actor: "ann", Reason: "again"})
 	require.ErrorContains(t, err, "were removed (retention, mode drop)", "nor does a cursor go back")
 	exec(t, locker, "COMMIT")
-	require.NoError(t, <-done)
+	require.NoError(t, waittest.Receive(t, done, "the pass ends"))
 	require.NotContains(t, tables(t, pool), "jan")
 }
 
@@ -144,7 +145,7 @@ func TestPrune_OneSessionAtATimeDropsPartitions(t *testing.T) {
 			_, err := prune(t, config)
 			require.ErrorIs(t, err, rules.ErrBusy)
 			exec(t, locker, "COMMIT")
-			require.NoError(t, <-done)
+			require.NoError(t, waittest.Receive(t, done, "the pass ends"))
 			require.Equal(t, []string{"empty", "present"}, tables(t, pool))
 		})
 	}
@@ -157,7 +158,7 @@ func TestPrune_APartitionThatIsNeededAgainMeanwhileIsAttachedAgain(t *testing.T)
 	done := pruning(t, pool, config)
 	place(t, pool, "a", atID("1"), "paused") // as seek --pruned does
 	exec(t, locker, "COMMIT")
-	require.ErrorContains(t, <-done, "a (paused) has not passed row 2 of 2026-01-20T00:00:00Z")
+	require.ErrorContains(t, waittest.Receive(t, done, "the pass ends"), "a (paused) has not passed row 2 of 2026-01-20T00:00:00Z")
 	require.Contains(t, tables(t, pool), "jan")
 	exec(t, pool, "INSERT INTO public.events (created_at) VALUES ('2026-01-25')")
 }
@@ -203,7 +204,7 @@ func detachingOf(t testing.TB, pool *pgxpool.Pool, table, partition string) {
 	}()
 	untilTrue(t, pool, pending)
 	exec(t, pool, "SELECT pg_cancel_backend($1)", detach.PgConn().PID())
-	require.ErrorContains(t, <-done, "canceling statement")
+	require.ErrorContains(t, waittest.Receive(t, done, "the DETACH ends"), "canceling statement")
 	exec(t, reader, "ROLLBACK")
 }
 
@@ -363,7 +364,7 @@ func TestPrune_BesideImportsNoRecordIsPassed(t *testing.T) {
 	last := "int:" + pgtest.Value[string](t, pool, "SELECT lpad(max(id)::text, 20, '0') FROM public.events")
 	untilTrue(t, pool, "SELECT position = $1 FROM od.cursor", last)
 	stop()
-	require.NoError(t, <-ran)
+	require.NoError(t, waittest.Receive(t, ran, "the run ends"))
 	for id := range committed {
 		require.Contains(t, out.String(), fmt.Sprintf(`"id":%q`, id), "it was committed, and never delivered")
 	}
@@ -385,7 +386,7 @@ func TestRun_LogsOnceThatAPartitionWaits(t *testing.T) {
 	untilTrue(t, pool, "SELECT count(*) = 2 FROM pg_class WHERE relispartition AND relkind = 'r'")
 	require.Eventually(t, func() bool { return strings.Contains(log.String(), `msg="retention: 2 partitions removed: public.`) }, patience, 5*time.Millisecond)
 	stop()
-	require.NoError(t, <-done)
+	require.NoError(t, waittest.Receive(t, done, "the run ends"))
 	require.Equal(t, 1, strings.Count(log.String(), waits))
 }
 

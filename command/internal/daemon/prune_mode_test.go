@@ -20,6 +20,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 	rules "github.com/ordered-dispatcher/ordered-dispatcher/retention"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
@@ -176,7 +177,7 @@ func TestPrune_RowsThatChangeWhileTheyAreWrittenStay(t *testing.T) {
 	untilTrue(t, pool, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%source.prune %' AND wait_event = 'PgSleep')")
 	exec(t, pool, "UPDATE public.bookings SET customer = 'ann' WHERE id = 3")
 	open()
-	require.ErrorContains(t, <-done, "rows changed while they were written to an archive file, so they were not deleted")
+	require.ErrorContains(t, waittest.Receive(t, done, "the pass ends"), "rows changed while they were written to an archive file, so they were not deleted")
 	require.Equal(t, 6, staying(t, pool))
 }
 
@@ -282,9 +283,9 @@ func refusedMeanwhile(t testing.TB, pool *pgxpool.Pool, pruning, seeking daemon.
 	}()
 	untilTrue(t, pool, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%cursor.lock_seek%' AND wait_event = 'advisory')")
 	open()
-	require.NoError(t, <-deleted)
+	require.NoError(t, waittest.Receive(t, deleted, "the pass ends"))
 	var gone *operator.PrunedError
-	require.ErrorAs(t, <-sought, &gone)
+	require.ErrorAs(t, waittest.Receive(t, sought, "the seek ends"), &gone)
 }
 
 func TestPrune_ASeekThatComesMeanwhileSeesThatTheRowsAreGone(t *testing.T) {
@@ -316,7 +317,7 @@ func TestPrune_RemovesNothingThatACursorGoesBackToMeanwhile(t *testing.T) {
 			require.ErrorIs(t, err, rules.ErrBusy)
 			require.Equal(t, 7, staying(t, pool))
 			open()
-			require.NoError(t, <-sought)
+			require.NoError(t, waittest.Receive(t, sought, "the seek ends"))
 			_, err = prune(t, config)
 			require.ErrorContains(t, err, "has not passed row 2")
 			require.Equal(t, 6, staying(t, pool))
@@ -406,7 +407,7 @@ func TestRun_CarriesOutTheRulesAndGoesOnWhenAPassFails(t *testing.T) {
 		return strings.Contains(log.String(), `msg="retention: 4 rows removed in 1 transaction, up to `+string(oldAt(4)))
 	}, patience, 5*time.Millisecond)
 	stop()
-	require.NoError(t, <-done)
+	require.NoError(t, waittest.Receive(t, done, "the run ends"))
 	require.Equal(t, 1, strings.Count(log.String(), "retention failed"), "a failure is logged once")
 }
 
@@ -565,7 +566,7 @@ func TestPrune_BesideSeeksNoRecordAfterTheCursorIsMissing(t *testing.T) {
 			require.ErrorIs(t, err, rules.ErrBusy)
 		}
 		at := last
-		if err := <-sought; err == nil {
+		if err := waittest.Receive(t, sought, "the seek ends"); err == nil {
 			at -= rows / 2
 		} else {
 			var gone *operator.PrunedError

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 	rules "github.com/ordered-dispatcher/ordered-dispatcher/retention"
 )
 
@@ -120,6 +121,6 @@ func TestRun_LogsOnceThatAStrangerKeepsRetentionFromItsLock(t *testing.T) {
 	exec(t, stranger, "SELECT pg_advisory_unlock_all()")
 	untilTrue(t, pool, "SELECT NOT EXISTS (SELECT FROM public.bookings WHERE created_at < now() - interval '1 hour')")
 	stop()
-	require.NoError(t, <-done)
+	require.NoError(t, waittest.Receive(t, done, "the run ends"))
 	require.Equal(t, 1, strings.Count(log.String(), fix))
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
@@ -252,7 +253,7 @@ func TestShow_ABodyIsTheOneOfTheSink(t *testing.T) {
 			require.NoError(t, daemon.ShowRecords(t.Context(), config, "a", daemon.Ask{Limit: 1}, &out))
 			var line map[string]any
 			require.NoError(t, json.NewDecoder(&out).Decode(&line))
-			require.Equal(t, <-posted, request{line["content-type"].(string), line["body"].(string)})
+			require.Equal(t, waittest.Receive(t, posted, "the receiver has the call"), request{line["content-type"].(string), line["body"].(string)})
 		})
 	}
 }

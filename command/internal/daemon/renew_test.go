@@ -26,6 +26,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/brokertest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/tcptest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -74,7 +75,7 @@ func runDaemon(t testing.TB, text string, change func(daemon.RunConfig) daemon.R
 	go func() { r.ended <- daemon.Run(ctx, run) }()
 	t.Cleanup(func() {
 		cancel()
-		<-r.ended
+		waittest.Receive(t, r.ended, "the run ends")
 		if t.Failed() {
 			text := r.log.String()
 			t.Log(text[:min(len(text), 4000)])

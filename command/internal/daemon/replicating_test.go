@@ -15,6 +15,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pglocal"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 )
 
 // TestStatus_ACommitThatWaitsForAStandbyIsNotToBeEnded: PostgreSQL would answer it as committed, and a receiver
@@ -74,7 +75,7 @@ func withoutAStandby(t *testing.T, pool *pgxpool.Pool, f func(context.Context)) 
 		exec(t, pool, "ALTER SYSTEM RESET synchronous_standby_names")
 		exec(t, pool, "SELECT pg_reload_conf()")
 		cancel()
-		<-done
+		waittest.Receive(t, done, "the last call ends")
 	}
 }
 

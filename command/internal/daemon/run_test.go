@@ -19,6 +19,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -109,7 +110,7 @@ func TestDrain_NotesItsConfiguration(t *testing.T) {
 	}, 30*time.Second, time.Millisecond)
 	require.Never(t, func() bool { return len(done) > 0 }, 300*time.Millisecond, 10*time.Millisecond, "it waits for the note")
 	require.NoError(t, blocker.Rollback(t.Context()))
-	require.NoError(t, <-done)
+	require.NoError(t, waittest.Receive(t, done, "the drain ends"))
 	require.Equal(t, 2, noted())
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 )
 
 // backOff has a record of process a fail, of which the next attempt is an hour away.
@@ -127,7 +128,7 @@ func TestStatus_APreparedTransactionMayHaveBegunBeforeWhatWaits(t *testing.T) {
 	exec(t, pool, "ROLLBACK PREPARED '"+gid+"'")
 	working(t, config)
 	t.Cleanup(release)
-	<-called
+	waittest.Receive(t, called, "the receiver is called")
 	exec(t, pool, "BEGIN; INSERT INTO public.bookings DEFAULT VALUES; PREPARE TRANSACTION '"+gid+"'")
 	all, text, _ = status(t, config, "") // a worker delivers what is first
 	require.Len(t, all[0].Holding, 1, text)
@@ -144,7 +145,7 @@ func slow(t *testing.T, pool *pgxpool.Pool, perLease int64) (address string, han
 	over := make(chan struct{})
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if hangs.Load() {
-			<-over
+			keepWaiting(t, over)
 			return // at once: the worker ends then, and has a second for it
 		}
 		n := (calls.Add(1)-1)%perLease + 1
@@ -202,7 +203,7 @@ func TestStatus_LooksAtManyTablesAtOnce(t *testing.T) {
 	// All of them wait together.
 	untilTrue(t, pool, "SELECT count(DISTINCT l.pid) = $1 FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE NOT l.granted AND a.datname = current_database()", many)
 	require.NoError(t, tx.Rollback(t.Context()))
-	for _, s := range <-done {
+	for _, s := range waittest.Receive(t, done, "the status is read") {
 		require.Empty(t, s.Problem)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -120,7 +121,7 @@ func TestStatus_NamesALongDelete(t *testing.T) {
 	require.Equal(t, "DELETE", document["held_back_by"].([]any)[0].(map[string]any)["command"])
 	exec(t, gate, "SELECT pg_advisory_unlock_all()")
 	require.NoError(t, gate.Rollback(t.Context()))
-	require.NoError(t, <-ended)
+	require.NoError(t, waittest.Receive(t, ended, "the statement ends"))
 }
 
 func TestStatus_NamesWhoHoldsRecordsBack(t *testing.T) {
@@ -329,6 +330,6 @@ func TestWatch_RepeatsUntilInterrupted(t *testing.T) {
 	go func() { done <- daemon.Watch(ctx, &out, reader, daemon.PrintStatusJSON) }()
 	require.Eventually(t, func() bool { return strings.Count(out.String(), "\n") >= 2 }, 30*time.Second, 10*time.Millisecond)
 	cancel()
-	require.NoError(t, <-done)
+	require.NoError(t, waittest.Receive(t, done, "the watch ends"))
 	require.NotContains(t, out.String(), "\x1b", "no control characters but on a terminal")
 }

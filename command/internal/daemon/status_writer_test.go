@@ -13,6 +13,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 )
 
 // busy is one session that is nearly always in a transaction of 50 ms, until the test ends.
@@ -30,10 +31,10 @@ func busy(t *testing.T) {
 			}
 		}
 	}()
-	<-started
+	waittest.Receive(t, started, "the first transaction ends")
 	t.Cleanup(func() {
 		cancel()
-		<-done
+		waittest.Receive(t, done, "the last transaction ends")
 	})
 }
 
@@ -108,7 +109,7 @@ func TestStatus_AWriterIsNoHoldWhileAWorkerDelivers(t *testing.T) {
 	insert(t, pool, 1)
 	working(t, config)
 	t.Cleanup(release)
-	<-called
+	waittest.Receive(t, called, "the receiver is called")
 
 	open(t, "importer", "INSERT INTO public.bookings DEFAULT VALUES") // after what is first
 	all, text, _ := status(t, config, "")
