@@ -1,0 +1,108 @@
+package deploy
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+)
+
+var temporary string
+
+func TestMain(m *testing.M) {
+	var err error
+	if temporary, err = os.MkdirTemp("", "ordered-dispatcher-deploy-"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	os.RemoveAll(temporary)
+	os.Exit(code)
+}
+
+var errMissing = errors.New("bin/goreleaser and bin/cyclonedx-gomod are missing: run make packaging")
+
+// built makes the release once for all tests: all of .goreleaser.yaml, for Linux on this machine's processor.
+var built = sync.OnceValues(func() (string, error) {
+	bin, err := filepath.Abs(filepath.Join(root, "bin"))
+	if err != nil {
+		return "", err
+	}
+	for _, name := range []string{"goreleaser", "cyclonedx-gomod"} {
+		if _, err := os.Stat(filepath.Join(bin, name)); err != nil {
+			return "", errMissing
+		}
+	}
+	config, err := forThisMachine()
+	if err != nil {
+		return "", err
+	}
+	dist := filepath.Join(temporary, "dist")
+	config["dist"] = dist
+	text, err := yaml.Marshal(config)
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(temporary, "goreleaser.yaml")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return "", err
+	}
+	env := []string{"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"), "GOWORK=", "GOFLAGS="}
+	_, err = in(root, env, filepath.Join(bin, "goreleaser"), "release", "--snapshot", "--clean", "--config", file)
+	return dist, err
+})
+
+func forThisMachine() (map[string]any, error) {
+	text, err := os.ReadFile(filepath.Join(root, ".goreleaser.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	var config map[string]any
+	if err := yaml.UnmarshalStrict(text, &config); err != nil {
+		return nil, err
+	}
+	build := config["builds"].([]any)[0].(map[string]any)
+	build["goos"], build["goarch"] = []string{"linux"}, []string{runtime.GOARCH}
+	return config, nil
+}
+
+// dist returns the directory with what goreleaser built.
+func dist(t *testing.T) string {
+	t.Helper()
+	dir, err := built()
+	if errors.Is(err, errMissing) && os.Getenv("CI") == "" {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+	return dir
+}
+
+// artifact returns the only file of the release with this ending.
+func artifact(t *testing.T, ending string) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dist(t), "*"+ending))
+	require.NoError(t, err)
+	require.Len(t, files, 1, ending)
+	return files[0]
+}
+
+// program returns the path of the released program.
+func program(t *testing.T) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dist(t), "ordered-dispatcher_linux_*", "ordered-dispatcher"))
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	return files[0]
+}
+
+// version is the one that the name of the archive has.
+func version(t *testing.T) string {
+	t.Helper()
+	name := filepath.Base(artifact(t, "_linux_"+runtime.GOARCH+".tar.gz"))
+	return strings.Split(name, "_")[1]
+}
