@@ -221,7 +221,7 @@ func TestChart_GivesTheProgramWhatItUnderstands(t *testing.T) {
 	require.NoError(t, yaml.Unmarshal([]byte(manifests["configmap.yaml"]), &configMap))
 	file := filepath.Join(t.TempDir(), "dispatcher.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(configMap.Data["dispatcher.yaml"]), 0o600))
-	env := []string{"DATABASE_URL=postgres://localhost/orders", "SECRET=whsec_"+base64.StdEncoding.EncodeToString(make([]byte, 32))}
+	env := []string{"DATABASE_URL=postgres://localhost/orders", "SECRET=whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 32))}
 	_, err = in(".", env, program(t), "check", "-c", file)
 	require.NoError(t, err)
 

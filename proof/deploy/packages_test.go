@@ -167,3 +167,15 @@ func TestSBOM_NamesWhatTheProgramLinks(t *testing.T) {
 	require.NotEmpty(t, names["github.com/twmb/franz-go"])
 	require.NotContains(t, names, "github.com/stretchr/testify", "a test's module is not linked")
 }
+
+func TestFormula_HasTheChecksumsOfTheArchives(t *testing.T) {
+	t.Parallel()
+	formula, err := os.ReadFile(artifact(t, ".rb"))
+	require.NoError(t, err)
+	content, err := os.ReadFile(artifact(t, ".tar.gz"))
+	require.NoError(t, err)
+	sum := sha256.Sum256(content)
+	require.Contains(t, string(formula), `version "`+version(t)+`"`)
+	require.Contains(t, string(formula), "_linux_"+runtime.GOARCH+".tar.gz\"\n      sha256 \""+hex.EncodeToString(sum[:])+`"`)
+	require.NotContains(t, string(formula), "VERSION")
+}

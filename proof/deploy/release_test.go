@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"sigs.k8s.io/yaml"
 )
 
 var temporary string
@@ -29,47 +28,15 @@ var errMissing = errors.New("bin/goreleaser and bin/cyclonedx-gomod are missing:
 
 // built makes the release once for all tests: all of .goreleaser.yaml, for Linux on this machine's processor.
 var built = sync.OnceValues(func() (string, error) {
-	bin, err := filepath.Abs(filepath.Join(root, "bin"))
-	if err != nil {
-		return "", err
-	}
 	for _, name := range []string{"goreleaser", "cyclonedx-gomod"} {
-		if _, err := os.Stat(filepath.Join(bin, name)); err != nil {
+		if _, err := os.Stat(filepath.Join(root, "bin", name)); err != nil {
 			return "", errMissing
 		}
 	}
-	config, err := forThisMachine()
-	if err != nil {
-		return "", err
-	}
-	dist := filepath.Join(temporary, "dist")
-	config["dist"] = dist
-	text, err := yaml.Marshal(config)
-	if err != nil {
-		return "", err
-	}
-	file := filepath.Join(temporary, "goreleaser.yaml")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		return "", err
-	}
-	env := []string{"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"), "GOWORK=", "GOFLAGS="}
-	_, err = in(root, env, filepath.Join(bin, "goreleaser"), "release", "--snapshot", "--clean", "--config", file)
-	return dist, err
+	dir := filepath.Join(temporary, "dist")
+	_, err := in(root, []string{"GOWORK=", "GOFLAGS="}, "tools/distribute", "--into", dir, "--only", "linux/"+runtime.GOARCH)
+	return dir, err
 })
-
-func forThisMachine() (map[string]any, error) {
-	text, err := os.ReadFile(filepath.Join(root, ".goreleaser.yaml"))
-	if err != nil {
-		return nil, err
-	}
-	var config map[string]any
-	if err := yaml.UnmarshalStrict(text, &config); err != nil {
-		return nil, err
-	}
-	build := config["builds"].([]any)[0].(map[string]any)
-	build["goos"], build["goarch"] = []string{"linux"}, []string{runtime.GOARCH}
-	return config, nil
-}
 
 // dist returns the directory with what goreleaser built.
 func dist(t *testing.T) string {
