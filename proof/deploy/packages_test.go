@@ -5,12 +5,15 @@ import (
 	"debug/elf"
 	"encoding/hex"
 	"encoding/json"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -55,6 +58,38 @@ func TestDeb_InstallsAFileThatTheProgramAccepts(t *testing.T) {
 	info, err := os.Stat(filepath.Join(dir, "etc/ordered-dispatcher/environment"))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), "it holds the password")
+}
+
+// The installed program, with the table and the file of docker-compose.yaml, on a real server.
+func TestDeb_InstallsAProgramThatDelivers(t *testing.T) {
+	t.Parallel()
+	needs(t, "psql")
+	server := os.Getenv("DATABASE_URL")
+	if server == "" {
+		require.Empty(t, os.Getenv("CI"), "run make packaging, which starts a server")
+		t.Skip("there is no DATABASE_URL")
+	}
+	name := "deploy_" + strconv.FormatInt(time.Now().UnixNano(), 36)
+	psql := func(url string, arguments ...string) {
+		_, err := in(root, nil, "psql", append([]string{"--no-psqlrc", "--set=ON_ERROR_STOP=1", url}, arguments...)...)
+		require.NoError(t, err)
+	}
+	psql(server, "-c", "CREATE DATABASE "+name)
+	t.Cleanup(func() { psql(server, "-c", "DROP DATABASE "+name+" WITH (FORCE)") })
+	database, err := url.Parse(server)
+	require.NoError(t, err)
+	database.Path = "/" + name
+	psql(database.String(), "-f", "deploy/compose/orders.sql")
+
+	dir, _ := installed(t)
+	run := func(arguments ...string) string {
+		out, err := in(root, []string{"DATABASE_URL=" + database.String()}, filepath.Join(dir, "usr/bin/ordered-dispatcher"), arguments...)
+		require.NoError(t, err)
+		return out
+	}
+	run("migrate", "up")
+	out := run("run", "-c", "deploy/compose/dispatcher.yaml", "--drain")
+	require.Regexp(t, `(?s)"Ada".*"Grace"`, out)
 }
 
 // remove keeps what an operator wrote; purge does not.
