@@ -95,7 +95,7 @@ fmt: ## Formats all Go files. Needs: Go
 vet: ## go vet, here, for macOS, and of the program for Windows. Needs: Go
 	$(GO) vet work
 	GOOS=darwin $(GO) vet work
-	GOOS=windows $(GO) vet $(WINDOWS)
+	GOOS=windows $(GO) vet ./cmd/ordered-dispatcher
 
 .PHONY: lint
 lint: ## staticcheck, in the version of tools/go.mod. Needs: Go; the network once

@@ -73,3 +73,17 @@ func version(t *testing.T) string {
 	name := filepath.Base(artifact(t, "_linux_"+runtime.GOARCH+".tar.gz"))
 	return strings.Split(name, "_")[1]
 }
+
+// A snapshot names its commit.
+func TestVersion_NamesTheCommit(t *testing.T) {
+	t.Parallel()
+	commit, err := in(root, nil, "git", "rev-parse", "--short=7", "HEAD")
+	require.NoError(t, err)
+	tag, err := in(root, nil, "git", "tag", "--points-at", "HEAD", "v*")
+	require.NoError(t, err)
+	if tag != "" {
+		require.Equal(t, strings.TrimSpace(tag), "v"+version(t))
+		return
+	}
+	require.Contains(t, version(t), "-snapshot.g"+strings.TrimSpace(commit))
+}
