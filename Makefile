@@ -138,8 +138,8 @@ tags: ## Prints what tagging all modules as VERSION (v1.2.3) does; with ARGS=--t
 # goreleaser has many packages: its first build takes minutes.
 .PHONY: distributor
 distributor:
-	GOWORK=off $(GO) build -C tools/goreleaser -o ../../bin/goreleaser github.com/goreleaser/goreleaser/v2
-	GOWORK=off $(GO) build -C tools/goreleaser -o ../../bin/cyclonedx-gomod github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod
+	GOWORK=off $(GO) build -C tools/goreleaser -trimpath -buildvcs=false -o ../../bin/goreleaser github.com/goreleaser/goreleaser/v2
+	GOWORK=off $(GO) build -C tools/goreleaser -trimpath -buildvcs=false -o ../../bin/cyclonedx-gomod github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod
 
 .PHONY: release
 release: distributor ## What a release publishes, into dist: archives, .deb, .rpm, SBOMs, checksums. Needs: Go; the network once

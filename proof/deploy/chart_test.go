@@ -145,6 +145,20 @@ func TestChart_RefusesValuesThatCannotWork(t *testing.T) {
 	}
 }
 
+// The values that the manual shows.
+func TestChart_AcceptsTheManualsValues(t *testing.T) {
+	t.Parallel()
+	_, block, ok := strings.Cut(read(t, "docs/install.md"), "```yaml\n# values.yaml\n")
+	require.True(t, ok)
+	block, _, _ = strings.Cut(block, "```")
+	manifests, err := rendered(t, block)
+	require.NoError(t, err)
+	for _, result := range conform(t, "deployment.yaml", manifests["deployment.yaml"]) {
+		require.Equal(t, validator.Valid, result.Status, result.Err)
+	}
+	require.Contains(t, manifests["deployment.yaml"], "ORDERS_SECRET")
+}
+
 // pod returns the template of the pods in a manifest.
 func pod(t *testing.T, text string) map[string]any {
 	t.Helper()

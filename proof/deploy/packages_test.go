@@ -53,8 +53,11 @@ func TestDeb_InstallsAFileThatTheProgramAccepts(t *testing.T) {
 	t.Parallel()
 	dir, _ := installed(t)
 	file := filepath.Join(dir, "etc/ordered-dispatcher/dispatcher.yaml")
-	_, err := in(dir, []string{"DATABASE_URL=postgres://localhost/app"}, filepath.Join(dir, "usr/bin/ordered-dispatcher"), "check", "-c", file)
+	// As docs/install.md has it, so the shell must understand the file of variables, too.
+	check := `set -a; . "$0/etc/ordered-dispatcher/environment"; "$0/usr/bin/ordered-dispatcher" check -c "$1" && echo "$OPTIONS"`
+	out, err := in(dir, nil, "sh", "-c", check, dir, file)
 	require.NoError(t, err)
+	require.Contains(t, out, "--listen :9090\n")
 	info, err := os.Stat(filepath.Join(dir, "etc/ordered-dispatcher/environment"))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), "it holds the password")
