@@ -92,9 +92,10 @@ fmt: ## Formats all Go files. Needs: Go
 	gofmt -w .
 
 .PHONY: vet
-vet: ## go vet, here and for macOS. Needs: Go
+vet: ## go vet, here, for macOS, and of the program for Windows. Needs: Go
 	$(GO) vet work
 	GOOS=darwin $(GO) vet work
+	GOOS=windows $(GO) vet ./cmd/ordered-dispatcher
 
 .PHONY: lint
 lint: ## staticcheck, in the version of tools/go.mod. Needs: Go; the network once
@@ -120,7 +121,7 @@ modules:
 # Nothing here may find something new by chance, or depend on how busy the machine is: see soak. The tests come last, so that the
 # last lines are those of go test.
 .PHONY: check
-check: formatted modules vet lint prose ## What CI runs: format, modules, vet, lint, prose, some mutants, one torture, test with -race. Needs: as test; a C compiler; see .ci/run
+check: formatted modules vet lint prose packaging ## What CI runs: format, modules, vet, lint, prose, packaging, some mutants, one torture, test with -race. Needs: as test; a C compiler; see .ci/run
 	$(MAKE) mutants ARGS=-ci
 	$(MAKE) torture-short
 	$(MAKE) test RACE=-race
@@ -130,9 +131,28 @@ check: formatted modules vet lint prose ## What CI runs: format, modules, vet, l
 soak: ## Before a release: tests by chance, fuzz for FUZZTIME each, all mutants, SEEDS tortures for FOR each. Needs: as check
 	@bash -o pipefail tools/soak "$(MAKE)" "$(SEEDS)" "$(FOR)" "$(FUZZTIME)"
 
-.PHONY: release
-release: ## Prints what a release of all modules as VERSION (v1.2.3) does; with ARGS=--tag does it, except for the push. Needs: Go; git
+.PHONY: tags
+tags: ## Prints what tagging all modules as VERSION (v1.2.3) does; with ARGS=--tag does it, except for the push. Needs: Go; git
 	tools/release "$(VERSION)" $(ARGS)
+
+# goreleaser has many packages: its first build takes minutes.
+.PHONY: distributor
+distributor:
+	GOWORK=off $(GO) build -C tools/goreleaser -trimpath -buildvcs=false -o ../../bin/goreleaser github.com/goreleaser/goreleaser/v2
+	GOWORK=off $(GO) build -C tools/goreleaser -trimpath -buildvcs=false -o ../../bin/cyclonedx-gomod github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod
+
+.PHONY: release
+release: distributor ## What a release publishes, into dist: archives, .deb, .rpm, SBOMs, checksums. Needs: Go; the network once
+	tools/distribute $(ARGS)
+
+.PHONY: reproduce
+reproduce: ## Builds the release twice and compares; quicker with ARGS='--only linux/amd64'. Needs: as release
+	$(MAKE) release ARGS='--twice $(ARGS)'
+
+.PHONY: packaging
+packaging: distributor ## The packages, the unit, the image, compose and the chart, tested. Needs: as test and release; dpkg, rpm, systemd
+	cd proof/deploy && GOWORK=off $(GO) mod tidy -diff && GOWORK=off $(GO) vet ./...
+	CI=$${CI:-true} $(GO) run ./internal/pgtest/withpg env GOWORK=off $(GO) -C proof/deploy test -count=1 -timeout 20m $(ARGS) ./...
 
 .PHONY: alerts
 alerts: ## The alert rules and the dashboard, held against promtool and the metrics. Needs: Go; promtool (Debian: prometheus)

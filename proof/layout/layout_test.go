@@ -138,7 +138,7 @@ func fault(dir, path string) string {
 	switch {
 	case strings.Contains(path, "testify") || strings.HasPrefix(path, "pgregory.net/rapid"):
 		return dir + " is shipped and imports " + path
-	case wiring(path) && !below(dir, "cmd", "command", "proof/demo", "proof/bench", "proof/torture", "proof/mutants", "proof/services"):
+	case wiring(path) && !below(dir, "cmd", "command", "proof/demo", "proof/bench", "proof/torture", "proof/mutants", "proof/services", "proof/deploy"):
 		return dir + " imports " + path + ": that is for the outside of the program"
 	case strings.HasPrefix(path, "github.com/prometheus/") && !below(dir, "command/internal/daemon"):
 		return dir + " imports " + path + ": only the daemon has metrics"
