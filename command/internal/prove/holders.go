@@ -111,11 +111,11 @@ func (f *fenceLog) name(holder string, writers []table.Writer, now time.Time) {
 	}
 	w := writers[at]
 	h.PID, h.GID, h.Application, h.User, h.State, h.Command, h.HiddenFrom = w.PID, w.GID, w.Application, w.User, w.State, w.Command, w.TimesHiddenFrom
-	h.Since, h.QueryStart = known(w.Since), known(w.QueryStart)
+	h.Since, h.QueryStart = moment(w.Since), moment(w.QueryStart)
 	h.Held, h.Looks = now.Sub(h.first), h.Looks+1
 }
 
-func known(t time.Time) *time.Time {
+func moment(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}

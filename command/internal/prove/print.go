@@ -102,6 +102,11 @@ func (r Report) fence(p *page) {
 
 // String describes a holder in one line.
 func (h Holder) String() string {
+	return fmt.Sprintf("%s: held it for %s, in %s", h.session(), round(h.Held), plural(h.Looks, "look"))
+}
+
+// session names the session, and how to find it.
+func (h Holder) session() string {
 	who := fmt.Sprintf("pid %d, application %s, user %s", h.PID, quoted(h.Application), quoted(h.User))
 	if h.GID != "" {
 		who = fmt.Sprintf("prepared transaction %s, user %s", quoted(h.GID), quoted(h.User))
@@ -121,7 +126,7 @@ func (h Holder) String() string {
 	if h.QueryStart != nil {
 		who += ", query since " + h.QueryStart.Format(time.RFC3339)
 	}
-	return fmt.Sprintf("%s: held it for %s, in %s", who, round(h.Held), plural(h.Looks, "look"))
+	return who
 }
 
 // latency is what to expect of ours.
