@@ -73,15 +73,15 @@ func counted(n int64) string {
 	return plural(int(n), "row")
 }
 
-// commands are the next steps.
+// commands are the next steps. A position has a line of its own, since it is long.
 func (a Adoption) commands(p *page, c Commands) {
-	setting, target := "beginning", "--to-start"
+	setting, target := " beginning", "--to-start"
 	if a.Start != "" {
-		setting, target = strconv.Quote(string(a.Start)), "--to-position "+visible.Quoted(string(a.Start))
+		setting, target = "\n    "+strconv.Quote(string(a.Start)), "--to-position \\\n  "+visible.Quoted(string(a.Start))
 	}
 	p.say("", "1. Stop %s. What it delivers from now on is sent again.", visible.Inline(a.Stop))
 	p.say("", "2. If the process has not run yet, set this in the file:")
-	p.WriteString("\n     start: " + setting + "\n\n")
+	p.WriteString("\n  start:" + setting + "\n\n")
 	if c.Process == "" {
 		c.Process = "PROCESS"
 	}
@@ -89,7 +89,7 @@ func (a Adoption) commands(p *page, c Commands) {
 		c.File = "FILE"
 	}
 	p.say("", "If it has a cursor, move that. First see what would happen, then leave out --dry-run:")
-	fmt.Fprintf(p, "\n     ordered-dispatcher seek %s -c %s \\\n       %s \\\n       --reason %s --dry-run\n\n",
+	fmt.Fprintf(p, "\n  ordered-dispatcher seek %s -c %s %s \\\n  --reason %s --dry-run\n\n",
 		visible.Shell(c.Process), visible.Shell(c.File), target, visible.Quoted("adopted on "+time.Now().UTC().Format(time.DateOnly)))
 	p.say("", "3. Start it with `ordered-dispatcher run`.")
 }
