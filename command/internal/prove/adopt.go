@@ -24,7 +24,7 @@ type AdoptConfig struct {
 	// Watch is how long the old way is watched for signs that it still runs.
 	Watch time.Duration
 
-	between func() // for tests: between the two looks at the old way
+	looked, between func() // for tests: after the look at the rows, and between the two looks at the old way
 }
 
 // Adoption is where a process may begin that takes over.
@@ -185,6 +185,9 @@ func (m *move) place(ctx context.Context, k known, a *Adoption) error {
 	next, err := undelivered.Look(ctx, "", 1)
 	if err != nil {
 		return tooLong(err)
+	}
+	if m.looked != nil {
+		m.looked()
 	}
 	limit := m.bound.Before
 	if len(next.Records) > 0 {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -131,6 +132,21 @@ type lateWriter struct {
 func (l lateWriter) delivered(ctx context.Context, m *move) (known, error) {
 	l.do()
 	return l.Flag.delivered(ctx, m)
+}
+
+// The first transaction ends after the look at the rows. A fence that is asked for after that would not show it.
+func TestAdopt_AsksForTheFenceBeforeItLooks(t *testing.T) {
+	t.Parallel()
+	pool := database(t, ordersSQL+`ALTER TABLE public.orders ADD dispatched_at timestamptz;`+one+`; UPDATE public.orders SET dispatched_at = now()`)
+	var late pgx.Tx
+	c := adopting(lateWriter{Flag{"dispatched_at"}, func() {
+		late = hold(t, pool, one)
+		pgtest.Exec(t, pool, `INSERT INTO public.orders (dispatched_at) VALUES (now())`)
+	}}, table.Config{})
+	c.looked = func() { require.NoError(t, late.Commit(t.Context())) }
+	a := adopt(t, pool, c)
+	require.Equal(t, "1", a.Row.ID)
+	require.Equal(t, []string{"2", "3"}, left(t, pool, table.Config{Table: "public.orders", Order: table.ID}, a.Start))
 }
 
 // A transaction that was open before has no bound, so adopt waits for it, and names it in the end.

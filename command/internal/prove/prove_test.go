@@ -2,9 +2,11 @@ package prove
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -124,6 +126,48 @@ func TestProve_ALateCommitIsLostByTheLoopsAndNotByOurs(t *testing.T) {
 			require.Positive(t, r.Waited.Max, "13 waited for the first transaction")
 		})
 	}
+}
+
+// afterCommit is a tracer that does something once after the next transaction of a pool.
+type afterCommit struct {
+	armed atomic.Bool
+	do    func()
+	sql   atomic.Value
+}
+
+func (a *afterCommit) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	a.sql.Store(data.SQL)
+	return ctx
+}
+
+func (a *afterCommit) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {
+	if strings.EqualFold(a.sql.Load().(string), "commit") && a.armed.CompareAndSwap(true, false) {
+		a.do()
+	}
+}
+
+// The first transaction ends right after the snapshot. A fence that is asked for after that would not show it.
+func TestProve_AsksForTheFenceBeforeItLooks(t *testing.T) {
+	t.Parallel()
+	pool := database(t, ordersSQL)
+	config := pool.Config()
+	tracer := &afterCommit{}
+	config.ConnConfig.Tracer = tracer
+	traced, err := pgxpool.NewWithConfig(t.Context(), config)
+	require.NoError(t, err)
+	t.Cleanup(traced.Close)
+	p := begin(t, traced, table.Config{Order: table.ID})
+	p.settle(t)
+	late := hold(t, pool, one)
+	pgtest.Exec(t, pool, one)
+	tracer.do = func() { require.NoError(t, late.Commit(t.Context())) }
+	tracer.armed.Store(true)
+	p.see(t)
+	require.False(t, tracer.armed.Load(), "the first transaction has ended after the snapshot")
+	p.settle(t)
+	r := p.done(t)
+	require.Equal(t, []string{"1"}, names(r.ByID.Rows))
+	require.Empty(t, r.Ours.Rows)
 }
 
 // A row of a transaction that began before the last poll has a stamp of that time, also if it was inserted after it.
