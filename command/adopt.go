@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -32,6 +33,9 @@ type adoptCommand struct {
 	Watch            time.Duration `default:"3s" help:"How long to watch for signs that the old way still runs."`
 	JSON             bool          `name:"json" help:"Print JSON on one line."`
 }
+
+// lsn matches a place of the log as PostgreSQL writes it.
+var lsn = regexp.MustCompile(`^[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}$`)
 
 func (o oldWay) old(c *adoptCommand) prove.Old {
 	switch {
@@ -63,6 +67,8 @@ func (c *adoptCommand) Run(ctx context.Context, sys system) error {
 		return &daemon.UsageError{Err: errors.New("--watermill-offsets needs --watermill")}
 	case c.LSN != "" && c.oldWay.Debezium == "":
 		return &daemon.UsageError{Err: errors.New("--lsn needs --debezium")}
+	case c.LSN != "" && !lsn.MatchString(c.LSN):
+		return &daemon.UsageError{Err: fmt.Errorf("--lsn %s is not a place of the log, such as 0/16B3748. Debezium stores it as a decimal number: SELECT '0/0'::pg_lsn + NUMBER", c.LSN)}
 	case c.Wait < 0 || c.Watch < 0:
 		return &daemon.UsageError{Err: errors.New("--wait and --watch must not be negative")}
 	}

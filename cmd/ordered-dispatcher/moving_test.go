@@ -226,6 +226,7 @@ func TestProveAndAdopt_WrongUse(t *testing.T) {
 		{[]string{"adopt", "-c", config, "a", "--dispatched-at=sent", "--after-id=1"}, "can't be used together"},
 		{[]string{"adopt", "-c", config, "a", "--after=", "--lsn=0/0"}, "--lsn needs --debezium"},
 		{[]string{"adopt", "-c", config, "a", "--after=", "--watermill-offsets=x"}, "--watermill-offsets needs --watermill"},
+		{[]string{"adopt", "-c", config, "a", "--debezium=none", "--lsn=16"}, "not a place of the log"},
 		{[]string{"adopt", "-c", config, "a", "--debezium=none"}, `no replication slot "none"`},
 	} {
 		code, stdout, stderr := do(t, address, c.args...)

@@ -17,7 +17,7 @@ var proveMutants = []mutant{
 	mutate("adopt takes what is not confirmed to a slot for delivered", "command/internal/prove.TestAdopt_OfASlotProvesWhatWasConfirmed",
 		text("command/internal/prove.slotSQL", ">= $3::pg_lsn, false)", "IS NOT NULL OR $3::pg_lsn IS NULL, false)")),
 	mutate("adopt takes a transaction that a slot still needs for delivered", "command/internal/prove.TestAdopt_OfASlotProvesWhatWasConfirmed",
-		text("command/internal/prove.Slot.delivered", "age(xmin) > age", "age(xmin) >= age")),
+		text("command/internal/prove.endedBefore", "age(xmin) > age", "age(xmin) >= age")),
 	mutate("adopt takes records that Sequin holds for delivered", "command/internal/prove.TestAdopt_OfASlotProvesWhatWasConfirmed",
 		code("command/internal/prove.heldBySequin", "held > 0", "false")),
 	mutate("the reader that prove calls ours does not stop at the fence", "command/internal/prove.TestProve_ALateCommitIsLostByTheLoopsAndNotByOurs",

@@ -141,13 +141,9 @@ func (m *move) fenceHeld(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var log fenceLog
-	for _, w := range writers[:min(len(writers), namedHolders)] {
-		log.name(w.Transaction, []table.Writer{w}, time.Time{})
-	}
 	var names []string
-	for _, h := range log.worst() {
-		names = append(names, h.session())
+	for _, w := range writers[:min(len(writers), namedHolders)] {
+		names = append(names, holderOf(w, Holder{}).session())
 	}
 	return fmt.Errorf("%w: rows may still appear before any position. Wait until they have ended, or end them, and run adopt again: %s",
 		ErrFenceHeld, strings.Join(names, "; "))

@@ -316,6 +316,29 @@ func key(t *testing.T, pool *pgxpool.Pool, row *Row) string {
 	return pgtest.Value[string](t, pool, `SELECT aggregateid FROM public.outbox WHERE id = $1`, row.ID)
 }
 
+// The number of the transaction is a column of partitions, too.
+func TestAdopt_ReadsTheTransactionsOfPartitions(t *testing.T) {
+	t.Parallel()
+	pool := database(t, `CREATE TABLE public.outbox (id bigint GENERATED ALWAYS AS IDENTITY, created_at timestamptz NOT NULL DEFAULT clock_timestamp(), PRIMARY KEY (created_at, id)) PARTITION BY RANGE (created_at);
+		CREATE TABLE public.outbox_1 PARTITION OF public.outbox DEFAULT`)
+	pgtest.Exec(t, pool, `INSERT INTO public.outbox DEFAULT VALUES`)
+	pgtest.Exec(t, pool, `INSERT INTO public.outbox DEFAULT VALUES`)
+	xmin := pgtest.Value[string](t, pool, `SELECT xmin::text FROM public.outbox WHERE id = 2`)
+	a := adopt(t, pool, adopting(before(xmin), table.Config{Table: "public.outbox", Order: table.CreatedAt}))
+	require.Equal(t, "1", a.Row.ID)
+	require.EqualValues(t, 1, a.Next)
+}
+
+// before is a slot that needs a transaction and those after it.
+type before string
+
+func (b before) Name() string { return "a slot" }
+func (b before) Stop() string { return "it" }
+
+func (b before) delivered(context.Context, *move) (known, error) {
+	return known{condition: endedBefore(string(b)), unwatched: true}, nil
+}
+
 // The slot is confirmed as a connector confirms it: up to a place of the log.
 func TestAdopt_OfASlotProvesWhatWasConfirmed(t *testing.T) {
 	t.Parallel()

@@ -109,10 +109,15 @@ func (f *fenceLog) name(holder string, writers []table.Writer, now time.Time) {
 		}
 		f.holders[holder] = h
 	}
-	w := writers[at]
+	*h = holderOf(writers[at], *h)
+	h.Held, h.Looks = now.Sub(h.first), h.Looks+1
+}
+
+// holderOf gives a holder the session or the prepared transaction that it is.
+func holderOf(w table.Writer, h Holder) Holder {
 	h.PID, h.GID, h.Application, h.User, h.State, h.Command, h.HiddenFrom = w.PID, w.GID, w.Application, w.User, w.State, w.Command, w.TimesHiddenFrom
 	h.Since, h.QueryStart = moment(w.Since), moment(w.QueryStart)
-	h.Held, h.Looks = now.Sub(h.first), h.Looks+1
+	return h
 }
 
 func moment(t time.Time) *time.Time {

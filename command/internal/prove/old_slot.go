@@ -85,12 +85,15 @@ func (s Slot) delivered(ctx context.Context, m *move) (known, error) {
 		k.earlier = fmt.Sprintf("%s has confirmed the log up to %s, and it goes to %s. The slot does not show which transactions had ended",
 			s.Program, state.confirmed, end)
 	default:
-		k.condition = fmt.Sprintf("age(xmin) > age('%s'::xid)", state.xmin)
+		k.condition = endedBefore(state.xmin)
 		k.earlier = fmt.Sprintf("%s has confirmed the log up to %s, and it goes to %s. So only the rows of transactions before %s, the oldest that the slot needs, are proven",
 			s.Program, state.confirmed, end, state.xmin)
 	}
 	return k, nil
 }
+
+// endedBefore is true for the rows of older transactions.
+func endedBefore(xmin string) string { return fmt.Sprintf("age(xmin) > age('%s'::xid)", xmin) }
 
 // await asks for the slot until the program has confirmed a place of the log, or the wait is over. A program that does
 // not run confirms nothing.

@@ -301,6 +301,42 @@ func TestProve_WithoutALossSaysHowLittleThatProves(t *testing.T) {
 	require.Equal(t, r.Overlap, again.Overlap)
 }
 
+// What would need more memory ends the measurement, and the figures so far are kept.
+func TestProve_ATableThatIsTooFastEndsItEarly(t *testing.T) {
+	t.Parallel()
+	pool := database(t, ordersSQL)
+	p := begin(t, pool, table.Config{Order: table.ID})
+	p.settle(t)
+	late := hold(t, pool, one)
+	pgtest.Exec(t, pool, one)
+	p.see(t)
+	require.NoError(t, late.Commit(t.Context()))
+	p.settle(t)
+	hold(t, pool, one)
+	pgtest.Exec(t, pool, fmt.Sprintf(`INSERT INTO public.orders (note) SELECT n FROM generate_series(1, %d) n`, maxLook))
+	require.NoError(t, p.measure(t.Context(), Config{For: time.Hour, Every: time.Millisecond}))
+	r := p.done(t)
+	require.Contains(t, r.Early, "too fast")
+	require.Equal(t, 1, r.ByID.Lost)
+}
+
+func TestSpread(t *testing.T) {
+	t.Parallel()
+	var s spread
+	require.Zero(t, s.latency())
+	for n := range 100 {
+		s.add(time.Duration(n+1) * 10 * time.Millisecond)
+	}
+	l := s.latency()
+	require.Equal(t, 100, l.Rows)
+	require.InEpsilon(t, 500*time.Millisecond, l.P50, 0.05)
+	require.InEpsilon(t, 950*time.Millisecond, l.P95, 0.05)
+	require.Equal(t, time.Second, l.Max)
+	s.add(-time.Second)
+	s.add(1000 * time.Hour)
+	require.Equal(t, 1000*time.Hour, s.latency().Max)
+}
+
 // A table without an index for (created_at, id) can be read by id.
 func TestProve_TakesAnOrderThatTheTableAllows(t *testing.T) {
 	t.Parallel()
