@@ -151,6 +151,16 @@ func TestMoving_FromASlot(t *testing.T) {
 	require.NotNil(t, startSetting.FindStringSubmatch(output), output)
 }
 
+func TestMoving_ProveIsAsTheDocumentHasIt(t *testing.T) {
+	t.Parallel()
+	address, pool := database(t, 0)
+	pgtest.Exec(t, pool, movedOrders)
+	code, output := shell(t, address, t.TempDir(), strings.Replace(moving(t, "Does the loop lose rows?").sh, "--for 1m", "--for 100ms", 1))
+	require.Zero(t, code, output)
+	require.Contains(t, output, "public.orders, ordered by created_at, id: ")
+	require.Contains(t, output, "No row became visible")
+}
+
 func TestMoving_FromAPosition(t *testing.T) {
 	t.Parallel()
 	address, pool := database(t, 0)

@@ -107,7 +107,7 @@ func TestFence_NeedsNoMoreThanSelect(t *testing.T) {
 	require.Len(t, look(t, s, "", 10).Records, 1)
 }
 
-// The time of the query is what tells a session that works from one that was forgotten.
+// The time of the query distinguishes a session that works from one that was forgotten.
 func TestWriters_HaveTheTimeOfTheirQuery(t *testing.T) {
 	t.Parallel()
 	for name, sql := range map[string]string{"clock_timestamp": bookingsSQL, "now": nowTable} {

@@ -16,7 +16,7 @@
 //
 // # Invariants
 //
-//   - Every transaction is read-only, and takes no lock but that of a SELECT.
+//   - Every transaction is read-only, and takes only the lock of a SELECT.
 //   - The fence is asked for before the snapshot of the rows: see Source.Fence in package table.
 //   - A measurement keeps at most maxRows rows in memory. A table that is faster ends it early.
 //   - Nothing of a record is read but its id and its time.

@@ -58,7 +58,7 @@ type Report struct {
 	Ours   Reader `json:"ours"`
 
 	Overlap Overlap `json:"overlap"`
-	// Stood is for how long the looks found the fence held. Longest is how far it was behind at most.
+	// Stood is for how long a transaction held the fence, as the looks saw it. Longest is how far the fence was back at most.
 	Stood   time.Duration `json:"fence_stood_ns"`
 	Longest time.Duration `json:"fence_longest_ns"`
 	Holders []Holder      `json:"holders"`

@@ -348,7 +348,7 @@ func TestProve_TakesAnOrderThatTheTableAllows(t *testing.T) {
 	require.ErrorContains(t, err, "ordered by the id alone")
 }
 
-// Ids that are no numbers do not grow, so nobody can read them with id >.
+// Ids that are no numbers do not grow, so no loop can read them with id >.
 func TestProve_SaysWhichReaderATableCannotHave(t *testing.T) {
 	t.Parallel()
 	pool := database(t, `CREATE TABLE public.orders (id uuid PRIMARY KEY DEFAULT gen_random_uuid(), created_at timestamptz NOT NULL DEFAULT clock_timestamp());
