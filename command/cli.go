@@ -23,6 +23,8 @@ type cli struct {
 	Migrate    migrateCommand    `cmd:"" help:"Create, show or remove the cursor tables. Create or prepare the tables that producers write to."`
 	Check      checkCommand      `cmd:"" help:"Check a file without a database."`
 	Doctor     doctorCommand     `cmd:"" help:"Check a file against its database, and print each finding with its fix. Exits with 1 on an error or a warning."`
+	Prove      proveCommand      `cmd:"" help:"Measure which rows of a table other ways to read it would have lost, who held the fence, and the latency to expect. Changes nothing."`
+	Adopt      adoptCommand      `cmd:"" help:"Find the proven position from which a process may take over from a loop, watermill-sql, Debezium or Sequin. Changes nothing."`
 	Grants     grantsCommand     `cmd:"" help:"Print the SQL that lets a role run the processes of a file, and nothing else."`
 	Status     statusCommand     `cmd:"" help:"Show the state, position and lag of each process, and what holds it up."`
 	Partitions partitionsCommand `cmd:"" help:"Show which partitions are safe to drop or detach, because every process has delivered their records. Exits with 1 if a named partition is not safe."`

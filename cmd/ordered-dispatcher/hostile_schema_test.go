@@ -114,6 +114,10 @@ seek out -c FILE --reason=x --to-id=2 --dry-run
 seek by_id -c FILE --reason=x --to-id=1 --dry-run
 seek by_id -c FILE --reason=x --to-time=2020-01-01T00:00:00Z --dry-run
 seek began -c FILE --reason=x --to-start --dry-run
+prove -c FILE out --for=1ms --every=1ms
+prove -c FILE by_id --for=1ms --every=1ms
+adopt -c FILE out --after= --wait=1s
+adopt -c FILE by_id --after-id=1 --wait=1s
 dead-letter list
 dead-letter list --all aside
 dead-letter show 1 --payload

@@ -36,6 +36,12 @@ var questions = []struct {
 	{"count the lag of", func(ctx context.Context, s *Source, at cursor.Position) error { _, err := s.Lag(ctx, at); return err }},
 	{"count the lag of", func(ctx context.Context, s *Source, _ cursor.Position) error { _, _, err := s.Count(ctx); return err }},
 	{"list the writers of", func(ctx context.Context, s *Source, _ cursor.Position) error { _, err := s.Writers(ctx); return err }},
+	{"ask for the fence of", func(ctx context.Context, s *Source, _ cursor.Position) error { _, err := s.Fence(ctx); return err }},
+	{"look at", func(ctx context.Context, s *Source, at cursor.Position) error {
+		_, err := s.Look(ctx, at, 10)
+		return err
+	}},
+	{"find the last rows of", func(ctx context.Context, s *Source, _ cursor.Position) error { _, err := s.Tail(ctx, 10); return err }},
 	{"list the records of", func(ctx context.Context, s *Source, at cursor.Position) error {
 		_, err := s.Between(ctx, "", at, 10)
 		return err

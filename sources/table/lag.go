@@ -43,6 +43,8 @@ type Writer struct {
 	Application, User string
 	// Since is when the transaction began, or was prepared; zero if the role may not see it.
 	Since time.Time
+	// QueryStart is when the statement that it runs began, or the last one; zero if the role may not see it.
+	QueryStart time.Time
 	// State of the session as in pg_stat_activity: "active", "idle in transaction" …; "" for a prepared transaction,
 	// and if the role may not see it.
 	State string
@@ -147,7 +149,8 @@ SELECT DISTINCT
 	CASE WHEN a.pid IS NOT NULL AND a.backend_type IS NULL AND current_setting('synchronous_standby_names') <> '' THEN current_user::text ELSE '' END,
 	CASE WHEN a.pid IS NOT NULL AND a.backend_type IS NULL THEN current_user::text ELSE '' END,
 	p.gid IS NOT NULL AND current_setting('synchronous_standby_names') <> '',
-	false
+	false,
+	a.query_start
 FROM pg_locks l
 LEFT JOIN pg_stat_activity a ON a.pid = l.pid
 LEFT JOIN (
@@ -167,11 +170,11 @@ LIMIT 100`
 // fence for an instant at most. Nor does it name a session that the role may not see: such a role is not allowed to
 // read.
 const startedSQL = `/* source.holders */
-SELECT pid, '', '', coalesce(application_name, ''), coalesce(usename::text, ''), ` + earliest + `, coalesce(state, ''), ` + commandSQL + `, coalesce(wait_event = 'SyncRep', false), '', '', false, coalesce(` + ours + `, false)
+SELECT pid, '', '', coalesce(application_name, ''), coalesce(usename::text, ''), ` + earliest + `, coalesce(state, ''), ` + commandSQL + `, coalesce(wait_event = 'SyncRep', false), '', '', false, coalesce(` + ours + `, false), query_start
 FROM pg_stat_activity a
 WHERE pid <> pg_backend_pid() AND NOT ` + harmless + ` AND (xact_start IS NOT NULL OR state <> 'idle')
 UNION ALL
-SELECT 0, gid, '', '', owner::text, prepared, '', '', false, '', '', current_setting('synchronous_standby_names') <> '', false
+SELECT 0, gid, '', '', owner::text, prepared, '', '', false, '', '', current_setting('synchronous_standby_names') <> '', false, NULL
 FROM pg_prepared_xacts
 WHERE database = current_database()
 ORDER BY 6 NULLS LAST, 1
@@ -208,10 +211,13 @@ func collectWriters(ctx context.Context, tx pgx.Tx, sql string) ([]Writer, error
 		return nil, err
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (w Writer, err error) {
-		var since *time.Time
-		err = row.Scan(&w.PID, &w.GID, &w.Transaction, &w.Application, &w.User, &since, &w.State, &w.Command, &w.Replicating, &w.HiddenFrom, &w.TimesHiddenFrom, &w.MayBeCommitted, &w.Ours)
+		var since, query *time.Time
+		err = row.Scan(&w.PID, &w.GID, &w.Transaction, &w.Application, &w.User, &since, &w.State, &w.Command, &w.Replicating, &w.HiddenFrom, &w.TimesHiddenFrom, &w.MayBeCommitted, &w.Ours, &query)
 		if since != nil {
 			w.Since = *since
+		}
+		if query != nil {
+			w.QueryStart = *query
 		}
 		return w, err
 	})

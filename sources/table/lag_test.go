@@ -131,7 +131,7 @@ func TestWriters_NamesTheSessionsThatHoldTheFence(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, writers, 2)
 			require.Equal(t, Writer{GID: gid, Transaction: writers[0].Transaction, User: "postgres", Since: writers[0].Since}, writers[0])
-			require.Equal(t, Writer{PID: int(w.pid), Transaction: writers[1].Transaction, Application: "the importer", User: "postgres", Since: writers[1].Since, State: "idle in transaction"}, writers[1])
+			require.Equal(t, Writer{PID: int(w.pid), Transaction: writers[1].Transaction, Application: "the importer", User: "postgres", Since: writers[1].Since, QueryStart: writers[1].QueryStart, State: "idle in transaction"}, writers[1])
 			for _, w := range writers {
 				require.WithinDuration(t, pgtest.Value[time.Time](t, pool, `SELECT clock_timestamp()`), w.Since, time.Minute)
 			}

@@ -1,0 +1,112 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/prove"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
+)
+
+// subject holds the flags that name a table: a process of a file, or the table itself.
+type subject struct {
+	Config   string   `short:"c" placeholder:"FILE" help:"Configuration file; - is standard input. Or name a table with --table."`
+	Database string   `placeholder:"URL" help:"Connection string. Default: the file's, or DATABASE_URL."`
+	Table    string   `placeholder:"NAME" help:"The table, with its schema, if there is no file."`
+	Order    []string `placeholder:"COLUMN" help:"With --table: the columns of the order, an id or a time and an id. Default: created_at,id if the table allows it, or id."`
+	Time     string   `placeholder:"COLUMN" help:"With --table and an order by id: the column with the time of the insert. Default: created_at, if there is one."`
+	Process  string   `arg:"" optional:"" help:"Name of the process in the file. Default: the only one."`
+}
+
+// subject returns the configuration, and the table to look at.
+func (s subject) subject(sys system) (config daemon.Config, source table.Config, err error) {
+	if (s.Config == "") == (s.Table == "") {
+		return config, source, &daemon.UsageError{Err: errors.New("name a file with -c, or a table with --table")}
+	}
+	if s.Config != "" {
+		if config, err = daemon.Load(s.Config, sys.stdin, sys.env, sys.kinds); err != nil {
+			return config, source, err
+		}
+		process, err := config.ProcessNamed(s.Process)
+		if err != nil {
+			return config, source, err
+		}
+		source = process.Source
+		if source.Order == "" {
+			source.Order = table.CreatedAt
+		}
+	} else if source, err = s.written(); err != nil {
+		return config, source, err
+	}
+	if s.Database != "" {
+		config.Database = s.Database
+	}
+	config, err = withDatabase(config, sys)
+	return config, source, err
+}
+
+// written returns the table that the flags describe.
+func (s subject) written() (table.Config, error) {
+	if s.Process != "" {
+		return table.Config{}, &daemon.UsageError{Err: fmt.Errorf("%s would be a process of a file: name the file with -c, and leave out --table", s.Process)}
+	}
+	source := table.Config{Table: s.Table, Columns: table.Columns{CreatedAt: s.Time}}
+	switch len(s.Order) {
+	case 0:
+	case 1:
+		source.Order, source.Columns.ID = table.ID, s.Order[0]
+	case 2:
+		source.Order, source.Columns.CreatedAt, source.Columns.ID = table.CreatedAt, s.Order[0], s.Order[1]
+	default:
+		return source, &daemon.UsageError{Err: errors.New("--order takes an id, or a time and an id")}
+	}
+	return source, nil
+}
+
+type proveCommand struct {
+	subject
+	For   time.Duration `default:"1m" help:"How long to measure."`
+	Every time.Duration `default:"100ms" help:"How often the readers look. Give it the interval at which your loop polls."`
+	JSON  bool          `name:"json" help:"Print JSON on one line. Durations are in nanoseconds."`
+}
+
+// Run is called by kong.
+func (c *proveCommand) Run(ctx context.Context, sys system, logger *slog.Logger) error {
+	if c.For <= 0 || c.Every < time.Millisecond {
+		return &daemon.UsageError{Err: errors.New("--for must be more than 0, and --every at least 1ms")}
+	}
+	config, source, err := c.subject.subject(sys)
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	var report prove.Report
+	err = config.WithPool(ctx, "prove", func(ctx context.Context, pool *pgxpool.Pool) error {
+		report, err = prove.Run(ctx, pool, prove.Config{Table: source, For: c.For, Every: c.Every, Logger: logger, Began: func(r prove.Report) {
+			fmt.Fprintf(sys.stderr, "measuring %s for %s; Ctrl-C ends it and prints what was seen\n", r.Table, c.For)
+		}})
+		return err
+	})
+	if err != nil {
+		return refusedAsUsage(err)
+	}
+	if c.JSON {
+		return prove.PrintJSON(sys.stdout, report)
+	}
+	return prove.Print(sys.stdout, report)
+}
+
+// refusedAsUsage makes wrong use of a table that cannot be read as it is.
+func refusedAsUsage(err error) error {
+	if errors.Is(err, prove.ErrRefused) {
+		return &daemon.UsageError{Err: err}
+	}
+	return err
+}
