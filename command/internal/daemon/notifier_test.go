@@ -115,8 +115,8 @@ func together(t testing.TB, all []daemon.Notifier) {
 	looking.Wait()
 }
 
-// halted has the cursor of process a, which halts at a record that is rejected.
-func halted(t testing.TB, pool *pgxpool.Pool) {
+// halt makes the cursor of process a, and halts it at a record that is rejected.
+func halt(t testing.TB, pool *pgxpool.Pool) {
 	t.Helper()
 	created(t, pool)
 	haltAt(t, pool, "1")
@@ -129,8 +129,8 @@ func haltAt(t testing.TB, pool *pgxpool.Pool, id string) {
 		first_failed_at = clock_timestamp(), last_failed_at = clock_timestamp(), failed_error = 'the receiver said CANARY', failed_class = 'permanent'`, id))
 }
 
-// running lets process a go on.
-func running(t testing.TB, pool *pgxpool.Pool) {
+// goOn lets process a go on.
+func goOn(t testing.TB, pool *pgxpool.Pool) {
 	t.Helper()
 	exec(t, pool, `UPDATE od.cursor SET state = 'running', failed_position = NULL, failed_record_id = NULL, failed_attempts = 0,
 		first_failed_at = NULL, last_failed_at = NULL, failed_error = NULL, failed_class = NULL`)
@@ -146,12 +146,12 @@ func TestNotify_WorkersThatLookAtOnceSendOneMessage(t *testing.T) {
 	t.Parallel()
 	pool, o := database(t), newOnCall(t)
 	all := workers(t, alarming(t, o, stdoutProcess), 5)
-	halted(t, pool)
+	halt(t, pool)
 	for range 5 {
 		together(t, all)
 	}
 	require.Equal(t, []string{"a halt raised"}, o.got())
-	running(t, pool)
+	goOn(t, pool)
 	together(t, all)
 	require.Len(t, o.got(), 1, "it is not settled")
 	earlier(t, pool, "1 minute")
@@ -178,10 +178,10 @@ func TestNotify_AWorkerThatTakesOverSendsNothingAgain(t *testing.T) {
 	t.Parallel()
 	pool, o := database(t), newOnCall(t)
 	config := alarming(t, o, stdoutProcess)
-	halted(t, pool)
+	halt(t, pool)
 	workers(t, config, 1)[0].Round(t.Context())
 	require.Equal(t, []string{"a halt raised"}, o.got())
-	running(t, pool)
+	goOn(t, pool)
 	later := workers(t, config, 1)[0]
 	later.Round(t.Context())
 	earlier(t, pool, "1 minute")
@@ -194,7 +194,7 @@ func TestNotify_AMessageThatWasNotNotedComesAgainUnderTheSameID(t *testing.T) {
 	t.Parallel()
 	pool, o := database(t), newOnCall(t)
 	config := alarming(t, o, stdoutProcess)
-	halted(t, pool)
+	halt(t, pool)
 	exec(t, pool, `CREATE FUNCTION public.lost() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
 		CREATE TRIGGER lost BEFORE UPDATE ON od.cursor_alarm FOR EACH ROW WHEN (NEW.messages > OLD.messages) EXECUTE FUNCTION public.lost()`)
 	all := workers(t, config, 2)
@@ -215,7 +215,7 @@ func TestNotify_ATargetThatFailsIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	pool, o := database(t), newOnCall(t)
 	all := workers(t, alarming(t, o, stdoutProcess), 2)
-	halted(t, pool)
+	halt(t, pool)
 	o.fail.Store(3)
 	all[0].Round(t.Context())
 	all[0].Round(t.Context())
@@ -235,7 +235,7 @@ func TestNotify_FlappingIsDamped(t *testing.T) {
 	config := alarming(t, o, stdoutProcess)
 	config.Notify.Settle, config.Notify.Remind = time.Minute, 4*time.Hour
 	n := workers(t, config, 1)[0]
-	halted(t, pool)
+	halt(t, pool)
 	look := func(ago string, want ...string) {
 		t.Helper()
 		earlier(t, pool, ago)
@@ -247,17 +247,17 @@ func TestNotify_FlappingIsDamped(t *testing.T) {
 		o.alarms = nil
 	}
 	look("0", "a halt raised")
-	running(t, pool)
+	goOn(t, pool)
 	look("10 seconds")
 	haltAt(t, pool, "1")
 	look("10 seconds")
-	running(t, pool)
+	goOn(t, pool)
 	look("10 seconds")
 	look("50 seconds")
 	look("15 seconds", "a halt recovered")
 	haltAt(t, pool, "1")
 	look("5 minutes", "a halt raised")
-	running(t, pool)
+	goOn(t, pool)
 	look("5 minutes")
 	look("61 seconds")
 	look("61 seconds", "a halt recovered")
@@ -268,7 +268,7 @@ func TestNotify_FlappingIsDamped(t *testing.T) {
 	look("40 seconds", "a halt raised")
 	look("3 hours")
 	look("2 hours", "a halt reminded")
-	running(t, pool)
+	goOn(t, pool)
 	look("0")
 	look("61 seconds", "a halt recovered")
 }
