@@ -55,7 +55,7 @@ var arrows = map[string][]string{
 	"payload":                 {"claim", "internal/packed", "internal/zstd", "processor"},
 	"upcast":                  {"internal/packed", "internal/visible", "processor"},
 	"inbox":                   {"internal/signature"},
-	"command/internal/notify": {"internal/knob", "internal/secret", "internal/signature", "internal/visible"},
+	"command/internal/notify": {"internal/knob", "internal/plaintext", "internal/secret", "internal/signature", "internal/visible"},
 }
 
 // TestImports holds the arrows of the architecture:

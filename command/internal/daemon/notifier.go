@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/sethvargo/go-retry"
 
@@ -124,7 +125,7 @@ func (n *notifier) round(ctx context.Context) {
 		return
 	}
 	if n.logged.changes("", err) && err != nil {
-		n.log.Warn("alarms cannot be told, since the state of the processes, or of the table cursor_alarm, is not known: deliveries go on", "err", err)
+		n.log.Warn("alarms cannot be told, since the processes, or the table cursor_alarm, cannot be read: deliveries go on", "err", err, "fix", alarmFix(err))
 	}
 	if err != nil {
 		return
@@ -137,6 +138,19 @@ func (n *notifier) round(ctx context.Context) {
 		}
 	}
 	telling.Wait()
+}
+
+// alarmFix is the next step if the table of alarms cannot be used.
+func alarmFix(err error) string {
+	var pgErr *pgconn.PgError
+	switch {
+	case denied(err):
+		return grantsFix
+	case errors.As(err, &pgErr) && pgErr.Code == "42P01":
+		return "run, as the owner, `ordered-dispatcher migrate up -c FILE`"
+	default:
+		return "see the error, or run doctor"
+	}
 }
 
 // dueAlarm is an alarm of which a target is to be told.
