@@ -272,6 +272,9 @@ func (n *notifier) note(ctx context.Context, t *toldTarget, now map[alarmKey]tol
 	changed := 0
 	err := retry.Do(ctx, backoff, func(ctx context.Context) (err error) {
 		changed, err = n.rows.note(ctx, t.Target().Name, now)
+		if denied(err) {
+			return err
+		}
 		return retry.RetryableError(err)
 	})
 	switch {
