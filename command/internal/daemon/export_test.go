@@ -242,6 +242,15 @@ func NewNotifier(t testing.TB, c Config) Notifier {
 // Round is one look, with the messages after it.
 func (n Notifier) Round(ctx context.Context) { n.round(ctx) }
 
+// Between is a round in which something happens after the look.
+func (n Notifier) Between(t testing.TB, happens func()) {
+	t.Helper()
+	f, err := n.find(t.Context())
+	require.NoError(t, err)
+	happens()
+	n.tellAll(t.Context(), f)
+}
+
 // Impatient forgets that a target could not be told, so that the next round tries it again.
 func (n Notifier) Impatient() {
 	for _, t := range n.targets {

@@ -113,28 +113,43 @@ func (c *crew) keepNotifying() error {
 
 // round looks once, and tells what is due. Failures are logged, and the next round tries again.
 func (n *notifier) round(ctx context.Context) {
-	now, seen, err := n.look(ctx)
-	var before map[alarmKey]told
-	if err == nil {
-		before, err = n.rows.read(ctx, n.config.Names())
-	}
-	if err == nil {
-		err = n.rows.turn(ctx, n.turned(seen, before))
-	}
+	f, err := n.find(ctx)
 	if ctx.Err() != nil {
 		return
 	}
 	if n.logged.changes("", err) && err != nil {
 		n.log.Warn("alarms cannot be told, since the processes, or the table cursor_alarm, cannot be read: deliveries go on", "err", err, "fix", alarmFix(err))
 	}
-	if err != nil {
-		return
+	if err == nil {
+		n.tellAll(ctx, f)
 	}
+}
+
+// finds are what a look found, and what was told before.
+type finds struct {
+	now    time.Time // of the database
+	seen   map[alarmKey]sight
+	before map[alarmKey]told
+}
+
+// find looks at the processes, and at what was told of them. It notes which causes have gone.
+func (n *notifier) find(ctx context.Context) (f finds, err error) {
+	if f.now, f.seen, err = n.look(ctx); err != nil {
+		return f, err
+	}
+	if f.before, err = n.rows.read(ctx, n.config.Names()); err != nil {
+		return f, err
+	}
+	return f, n.rows.turn(ctx, n.turned(f.seen, f.before))
+}
+
+// tellAll tells each target what is due.
+func (n *notifier) tellAll(ctx context.Context, f finds) {
 	var telling sync.WaitGroup
 	for _, t := range n.targets {
-		due := n.due(t, seen, before, now)
+		due := n.due(t, f)
 		if len(due) > 0 && !time.Now().Before(t.until) {
-			telling.Go(func() { n.tell(ctx, t, due, now) })
+			telling.Go(func() { n.tell(ctx, t, due, f.now) })
 		}
 	}
 	telling.Wait()
@@ -161,15 +176,15 @@ type dueAlarm struct {
 }
 
 // due returns what a target is to be told, by key.
-func (n *notifier) due(t *toldTarget, seen map[alarmKey]sight, before map[alarmKey]told, now time.Time) map[alarmKey]dueAlarm {
+func (n *notifier) due(t *toldTarget, f finds) map[alarmKey]dueAlarm {
 	all := map[alarmKey]dueAlarm{}
-	for key, s := range seen {
+	for key, s := range f.seen {
 		if !t.Target().Concerns(key.process, key.event) {
 			continue
 		}
 		key.target = t.Target().Name
-		if status := before[key].due(s, now, n.notify); status != "" {
-			all[key] = dueAlarm{status, s, before[key]}
+		if status := f.before[key].due(s, f.now, n.notify); status != "" {
+			all[key] = dueAlarm{status, s, f.before[key]}
 		}
 	}
 	return all

@@ -30,7 +30,8 @@ type onCall struct {
 	mu     sync.Mutex
 	alarms []notify.Alarm
 	ids    []string
-	fail   atomic.Int64 // how many requests it still refuses
+	fail   atomic.Int64                  // how many requests it still refuses
+	hold   atomic.Pointer[chan struct{}] // answers once this is closed
 	tried  atomic.Int64
 }
 
@@ -41,6 +42,12 @@ func newOnCall(t testing.TB) *onCall {
 	o := &onCall{}
 	o.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		o.tried.Add(1)
+		if hold := o.hold.Load(); hold != nil {
+			select {
+			case <-*hold:
+			case <-r.Context().Done():
+			}
+		}
 		body, err := io.ReadAll(r.Body)
 		if err != nil || verifier.Verify(body, r.Header) != nil {
 			w.WriteHeader(http.StatusUnauthorized)
@@ -160,6 +167,36 @@ func TestNotify_WorkersThatLookAtOnceSendOneMessage(t *testing.T) {
 	}
 	require.Equal(t, []string{"a halt raised", "a halt recovered"}, o.got())
 	require.EqualValues(t, 2, o.tried.Load(), "no other request either")
+}
+
+func TestNotify_NoOtherWorkerTellsWhileOneDoes(t *testing.T) {
+	t.Parallel()
+	pool, o := database(t), newOnCall(t)
+	all := workers(t, alarming(t, o, stdoutProcess), 2)
+	halt(t, pool)
+	hold, done := make(chan struct{}), make(chan struct{})
+	o.hold.Store(&hold)
+	go func() {
+		defer close(done)
+		all[0].Round(t.Context())
+	}()
+	require.Eventually(t, func() bool { return o.tried.Load() == 1 }, patience, time.Millisecond)
+	for range 3 {
+		all[1].Round(t.Context())
+	}
+	require.EqualValues(t, 1, o.tried.Load())
+	close(hold)
+	<-done
+	require.Equal(t, []string{"a halt raised"}, o.got())
+}
+
+func TestNotify_NoOtherWorkerTellsWhatWasToldSinceItLooked(t *testing.T) {
+	t.Parallel()
+	pool, o := database(t), newOnCall(t)
+	all := workers(t, alarming(t, o, stdoutProcess), 2)
+	halt(t, pool)
+	all[1].Between(t, func() { all[0].Round(t.Context()) })
+	require.Equal(t, []string{"a halt raised"}, o.got())
 }
 
 // A recovery without an alarm would be noise after each start.
