@@ -97,7 +97,7 @@ type Process struct {
 	// Objective is the age that the oldest waiting record should not exceed; 0 if that of Notify holds.
 	//
 	// In the file: the age that the oldest waiting record should not exceed. After that, the targets of
-	// [`notify`](docs/notify.md) are told. Default: the `objective` of `notify`.
+	// [`notify`](docs/notify.md) are told. Default: the one of `notify`.
 	Objective time.Duration `knob:"objective" like:"objective: 30s" min:"1s" max:"168h"`
 	// Config has the other keys. Those that are not set are zero: see filled.
 	processor.Config

@@ -1,4 +1,4 @@
-// Package notify tells people and other programs that a process halted, falls behind or has dead letters, and that it
+// Package notify sends messages to people and other programs: a process halted, falls behind or has dead letters, or it
 // has recovered.
 //
 // # Nouns
