@@ -157,6 +157,7 @@ packaging: distributor ## The packages, the unit, the image, compose and the cha
 .PHONY: alerts
 alerts: ## The alert rules and the dashboard, held against promtool and the metrics. Needs: Go; promtool (Debian: prometheus)
 	$(GO) test -count=1 -run TestDeploy -v ./command/internal/daemon/metrics
+	$(GO) test -count=1 ./proof/dashboard
 
 .PHONY: mutants
 mutants: ## Each protection switched off, and the test that notices it; with ARGS=-ci those for CI. Needs: as test

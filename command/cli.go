@@ -40,6 +40,7 @@ type cli struct {
 	Restored   restoredCommand   `cmd:"" help:"Record that the database was restored from a backup or a snapshot. Processes go on under numbers and keys that were never used."`
 	History    historyCommand    `cmd:"" help:"Show what was done to a process, when, by whom and why."`
 	Process    processCommand    `cmd:"" help:"Rename or forget the cursor of a process."`
+	NotifyTest notifyTestCommand `cmd:"" help:"Send a test message to the targets of notify, and print for each whether it was sent."`
 	DeadLetter deadLetterCommand `cmd:"" help:"List, show, replay or discard the records that on_poison: dead_letter put aside."`
 }
 

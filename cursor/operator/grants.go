@@ -35,6 +35,9 @@ const (
 	DutyPrune Duty = "prune"
 	// DutyErase is EraseLetters and NoteErased, in addition to DutyDeliver.
 	DutyErase Duty = "erase"
+	// DutyNotify is to keep who was told of which alarm, in addition to DutyDeliver and DutyCount. Package cursor does
+	// nothing with that table: the daemon does.
+	DutyNotify Duty = "notify"
 )
 
 // stateColumns are the columns of a cursor that workers and operators write.
@@ -86,6 +89,11 @@ func (o *Operator) Needs(duties ...Duty) []privilege.Privilege {
 				o.may("SELECT", "cursor_pruned"),
 				o.may("INSERT", "cursor_pruned", "table_name", "kind", "through", "mode", "place", "removed"),
 				o.may("UPDATE", "cursor_pruned", "kind", "through", "mode", "place", "removed", "at"))
+		case DutyNotify:
+			needed = append(needed,
+				o.may("SELECT", "cursor_alarm"),
+				o.may("INSERT", "cursor_alarm", "process_name", "event", "target", "messages", "claimed_by", "claimed_until"),
+				o.may("UPDATE", "cursor_alarm", "told", "mark", "since", "messages", "flaps", "told_at", "told_by", "gone_since", "claimed_by", "claimed_until"))
 		case DutyErase:
 			needed = append(needed,
 				o.may("SELECT", "dead_letter", "process_name", "table_name", "record_id", "key", "resolution"),

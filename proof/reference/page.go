@@ -26,7 +26,8 @@ const (
 func pagesOf(file setting) []page {
 	process := file.named("processes").below
 	rule := file.named("retention").below
-	pages := []page{{path: "docs/configuration.md", lists: map[string][]setting{" file": file.below, " process": process, " rule": rule}}}
+	target := file.named("notify").named("targets").below
+	pages := []page{{path: "docs/configuration.md", lists: map[string][]setting{" file": file.below, " process": process, " rule": rule, " target": target}}}
 	for _, s := range process {
 		if s.form != oneOf {
 			continue

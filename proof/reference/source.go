@@ -52,6 +52,10 @@ func readAll(root string) (setting, error) {
 	if err != nil {
 		return setting{}, err
 	}
+	target, err := r.settings("command/internal/notify", "Target")
+	if err != nil {
+		return setting{}, err
+	}
 	kinds, err := r.kinds()
 	if err != nil {
 		return setting{}, err
@@ -67,6 +71,9 @@ func readAll(root string) (setting, error) {
 			file[i].form, file[i].below = entries, process
 		case "retention":
 			file[i].form, file[i].below = entries, rule
+		case "notify":
+			targets := &file[i].below[slices.IndexFunc(file[i].below, func(s setting) bool { return s.Name == "targets" })]
+			targets.form, targets.below = entries, target
 		}
 	}
 	return setting{form: keys, below: file}, nil

@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"time"
+
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/knob"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	rules "github.com/ordered-dispatcher/ordered-dispatcher/retention"
@@ -33,6 +35,12 @@ type Config struct {
 	// In the file: what becomes of rows that every process has delivered, by the name of the table, with the keys below.
 	// Default: they stay.
 	Rules []TableRule `knob:"retention" like:"retention: {public.bookings: {keep: 168h}}"`
+
+	// Notify is who is told of alarms.
+	//
+	// In the file: who is [told](docs/notify.md) when a process halts, falls behind or has dead letters, with the keys
+	// below. Default: no one.
+	Notify Notify `knob:"notify" like:"notify: {targets: {chat: {slack: {url: \"${SLACK_URL}\"}}}}"`
 
 	// file is the name of the file; "" if the configuration has none.
 	file string
@@ -86,6 +94,11 @@ type Process struct {
 	// In the file: [record the calls](docs/read-models.md#a-sink-in-shadow) of the sink instead of making them. The name
 	// of the process must end with `@shadow`. Default: calls are made.
 	Shadow *Shadow `knob:"shadow"`
+	// Objective is the age that the oldest waiting record should not exceed; 0 if that of Notify holds.
+	//
+	// In the file: the age that the oldest waiting record should not exceed. After that, the targets of
+	// [`notify`](docs/notify.md) are told. Default: the one of `notify`.
+	Objective time.Duration `knob:"objective" like:"objective: 30s" min:"1s" max:"168h"`
 	// Config has the other keys. Those that are not set are zero: see filled.
 	processor.Config
 

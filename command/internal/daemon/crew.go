@@ -27,6 +27,7 @@ type crew struct {
 	closers   closers  // of their sinks
 	monitor   *monitor // nil: the daemon does not listen
 	guard     *guard   // of the partitions
+	notifier  *notifier
 	draining  bool
 	announced chan struct{}  // closed after the first attempt to note the configuration
 	left      sync.WaitGroup // of processes that drain
@@ -54,8 +55,12 @@ func newCrew(ctx context.Context, c RunConfig, pool *pgxpool.Pool, store *cursor
 	if crew.guard, err = newGuard(c, pool, store); err != nil {
 		return nil, err
 	}
+	if crew.notifier, err = newNotifier(c, pool, store); err != nil {
+		return nil, err
+	}
 	if c.Listen != "" {
 		crew.monitor = newMonitor(c, pool, store)
+		crew.notifier.measure(crew.monitor.metrics)
 		if crew.monitor.records, err = newRecordsServer(c, pool, store); err != nil {
 			return nil, err
 		}

@@ -18,6 +18,8 @@
 //   - Count (count.go): one question how many records wait after a cursor. It may take long, and a look never waits for
 //     it.
 //   - Guard (partition_guard.go): notes which partitions hold records that are not delivered.
+//   - Notifier (notifier.go, notify_due.go, notify_rows.go): sends the targets of the file messages about alarms, once
+//     over all workers.
 //   - Operator (operator.go, next_step.go): a decision of an operator, and the next step where it is refused.
 //   - Finding (doctor.go): a fault that the doctor found when it compared the file with the database.
 //   - Records (records.go): shows again what a process has delivered, for a command or for a receiver that asks
@@ -47,6 +49,7 @@
 //   - An error, a log line, a status or a finding never contains a secret.
 //   - A sink is made anew between two calls, after the former one is closed. Only a restart changes where its records go.
 //   - Neither a process that halts nor a database that is away ends the daemon.
+//   - Of several workers, one sends a target the message about an alarm. A recovery is told only after its alarm.
 //   - The monitor never waits for the database. It answers with the result of the last look, and with its age.
 //   - The first signal lets calls in flight finish. The second ends the program at once. In both cases nothing is lost.
 //   - An error that an operator sees ends with the next step.

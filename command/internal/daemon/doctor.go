@@ -65,6 +65,7 @@ func examine(ctx context.Context, c Config, patience time.Duration) ([]Finding, 
 	d.check(ctx, "", d.rules)
 	d.check(ctx, "", d.closed)
 	d.archives(ctx)
+	d.targets(ctx)
 	return d.findings, nil
 }
 

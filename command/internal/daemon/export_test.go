@@ -224,3 +224,36 @@ func (c RunConfig) PruningEvery(d time.Duration) RunConfig {
 	c.pruneInterval = d
 	return c
 }
+
+// Notifier looks at the processes when a test says so, and tells the targets.
+type Notifier struct{ *notifier }
+
+// NewNotifier is the notifier of a worker.
+func NewNotifier(t testing.TB, c Config) Notifier {
+	t.Helper()
+	pool, store, err := c.open(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	n, err := newNotifier(RunConfig{Config: c, Logger: slog.New(slog.DiscardHandler)}, pool, store)
+	require.NoError(t, err)
+	return Notifier{n}
+}
+
+// Round is one look, with the messages after it.
+func (n Notifier) Round(ctx context.Context) { n.round(ctx) }
+
+// Between is a round in which something happens after the look.
+func (n Notifier) Between(t testing.TB, happens func()) {
+	t.Helper()
+	f, err := n.find(t.Context())
+	require.NoError(t, err)
+	happens()
+	n.tellAll(t.Context(), f)
+}
+
+// Impatient forgets that a target could not be told, so that the next round tries it again.
+func (n Notifier) Impatient() {
+	for _, t := range n.targets {
+		t.until = time.Time{}
+	}
+}

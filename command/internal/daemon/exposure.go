@@ -34,7 +34,7 @@ func (c Config) exposures(database *pgx.ConnConfig) []exposure {
 			}
 		}
 	}
-	return all
+	return append(all, c.Notify.exposures()...)
 }
 
 // warn logs the exposure at each start.
@@ -63,6 +63,9 @@ func (c Config) exposedFiles() []exposure {
 	files.addDatabase(c.Database)
 	for _, p := range c.Processes {
 		files.addSink(p.Sink)
+	}
+	for _, t := range c.Notify.Targets {
+		files.addTrusted(t.Files()...)
 	}
 	var all []exposure
 	for _, path := range files.all() {

@@ -72,6 +72,9 @@ func (c Config) workerDuties() []operator.Duty {
 	if c.ListenToken != "" {
 		duties = append(duties, operator.DutyShow)
 	}
+	if len(c.Notify.Targets) > 0 {
+		duties = append(duties, operator.DutyNotify)
+	}
 	return duties
 }
 

@@ -59,6 +59,9 @@ func (c *crew) logPass(logged problems, r TableRule, report rules.Report, err er
 	if errors.Is(err, rules.ErrBusy) && !stranger || errors.Is(err, context.Canceled) && c.ctx.Err() != nil {
 		return
 	}
+	if c.monitor != nil {
+		c.monitor.metrics.Pruned(r.Table, err)
+	}
 	if err != nil {
 		if logged.changes(r.Table, err) {
 			c.log.Warn("retention failed, and is tried again; deliveries go on", "table", report.Table, "err", err)

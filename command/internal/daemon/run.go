@@ -105,6 +105,9 @@ func (c Config) openAs(ctx context.Context, log *slog.Logger, name func(applicat
 	if c.ListenToken != "" && !given(c.Database, "pool_max_conns", "") {
 		config.MaxConns++ // for the questions of receivers
 	}
+	if len(c.Notify.Targets) > 0 && !given(c.Database, "pool_max_conns", "") {
+		config.MaxConns++ // for the notifier
+	}
 	parameters := config.ConnConfig.RuntimeParams
 	parameters["application_name"] = name(parameters["application_name"])
 	c.renewLogin(config, log)
@@ -131,6 +134,7 @@ func (c *crew) run(signals *signals, listener net.Listener) error {
 	group.Add(func() error { return c.announce() }, func(error) { c.stop() })
 	group.Add(func() error { return c.guardPartitions() }, func(error) { c.stop() })
 	group.Add(func() error { return c.keepPruning() }, func(error) { c.stop() })
+	group.Add(func() error { return c.keepNotifying() }, func(error) { c.stop() })
 	if c.monitor != nil {
 		group.Add(func() error { return c.look() }, func(error) { c.stop() })
 		group.Add(func() error { return c.count() }, func(error) { c.stop() })

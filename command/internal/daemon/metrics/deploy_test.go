@@ -20,6 +20,7 @@ const (
 	alerts    = "../../../../deploy/prometheus/alerts.yaml"
 	dashboard = "../../../../deploy/grafana/dashboard.json"
 	handbook  = "../../../../docs/operations.md"
+	runbook   = "../../../../docs/runbook.md"
 )
 
 // exported are the names of the series that a process has, and those of their
@@ -60,13 +61,16 @@ func queries(t testing.TB) []string {
 	t.Helper()
 	var document struct {
 		Panels []struct {
-			Title   string
-			Targets []struct{ Expr string }
+			Type, Title string
+			Targets     []struct{ Expr string }
 		}
 	}
 	require.NoError(t, json.Unmarshal([]byte(read(t, dashboard)), &document))
 	var all []string
 	for _, panel := range document.Panels {
+		if panel.Type == "row" {
+			continue
+		}
 		require.NotEmpty(t, panel.Targets, panel.Title)
 		for _, target := range panel.Targets {
 			all = append(all, target.Expr)
@@ -106,14 +110,51 @@ func TestDeploy_TheDashboardAndTheHandbookShowEverything(t *testing.T) {
 	}
 }
 
-func TestDeploy_TheHandbookSaysWhatToDoAboutEachAlert(t *testing.T) {
+// runbookURL is where the page is that the alerts link to.
+const runbookURL = "https://github.com/ordered-dispatcher/ordered-dispatcher/blob/main/docs/runbook.md#"
+
+// sections are those of the runbook, by their anchors.
+func sections(t testing.TB) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, section := range strings.Split(read(t, runbook), "\n## ")[1:] {
+		title, text, _ := strings.Cut(section, "\n")
+		all[strings.ReplaceAll(strings.ToLower(title), " ", "-")] = text
+	}
+	return all
+}
+
+var alertRule = regexp.MustCompile(`(?s)- alert: (\w+)\n(.*?)(?:\n\n|\z)`)
+
+func TestDeploy_TheRunbookHasASectionForEachAlert(t *testing.T) {
 	t.Parallel()
-	named := regexp.MustCompile(`alert: (\w+)`).FindAllStringSubmatch(read(t, alerts), -1)
-	require.NotEmpty(t, named)
-	text := read(t, handbook)
-	for _, alert := range named {
-		require.Contains(t, text, "`"+alert[1]+"`")
-		require.Contains(t, read(t, strings.Replace(alerts, "alerts", "alerts_test", 1)), "alertname: "+alert[1]+"\n", "it is tested that it fires")
+	rules := alertRule.FindAllStringSubmatch(read(t, alerts), -1)
+	require.Len(t, rules, strings.Count(read(t, alerts), "- alert: "))
+	all := sections(t)
+	for _, rule := range rules {
+		_, url, found := strings.Cut(rule[2], "runbook_url: ")
+		require.True(t, found, rule[1])
+		url, _, _ = strings.Cut(url, "\n")
+		anchor, ours := strings.CutPrefix(url, runbookURL)
+		require.True(t, ours, url)
+		require.Contains(t, all, anchor, rule[1])
+		require.Contains(t, all[anchor], "lert `"+rule[1]+"`", "the section names its alert")
+		require.Contains(t, read(t, strings.Replace(alerts, "alerts", "alerts_test", 1)), "alertname: "+rule[1]+"\n", "it is tested that it fires")
+	}
+}
+
+// On the worst day, each section has the same four answers.
+func TestDeploy_EachSectionOfTheRunbookHasItsParts(t *testing.T) {
+	t.Parallel()
+	all := sections(t)
+	require.Greater(t, len(all), 15)
+	for anchor, text := range all {
+		for _, part := range []string{"**You see:**", "**It means:**", "**Run:**", "**Do not**"} {
+			require.Contains(t, text, part, anchor)
+		}
+	}
+	for _, link := range regexp.MustCompile(`\]\(#([a-z-]+)\)`).FindAllStringSubmatch(read(t, runbook), -1) {
+		require.Contains(t, all, link[1])
 	}
 }
 

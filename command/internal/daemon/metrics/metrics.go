@@ -19,6 +19,7 @@ import (
 type Metrics struct {
 	registry  *prometheus.Registry
 	processes map[string]*process // never changes
+	worker    workerVectors
 
 	looks sync.RWMutex // held by a scrape, and while a look sets its gauges: neither sees half of the other
 }
@@ -62,6 +63,7 @@ var classes = []cursor.Class{
 func New(processes []string) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(), processes: map[string]*process{}}
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.worker = newWorkerVectors(m.registry)
 	v := newVectors(m.registry)
 	for _, name := range processes {
 		m.processes[name] = v.process(name)

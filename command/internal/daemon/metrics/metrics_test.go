@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"bytes"
+	"errors"
 	"net/http/httptest"
 	"testing"
 	"time"
@@ -41,6 +42,11 @@ func everything(m *Metrics) {
 		m.Late(process, 1)
 		m.LeaseBound(process, time.Minute)
 	}
+	for _, target := range []string{"chat", "mail"} {
+		m.Notified(target, Sent)
+		m.Notified(target, Failed)
+	}
+	m.Pruned("public.bookings", errors.New("CANARY"))
 }
 
 func aged(records int64, age time.Duration) table.Lag {
@@ -56,9 +62,11 @@ func gather(t testing.TB, m *Metrics) []*dto.MetricFamily {
 
 // values of each label that a metric of ours may have besides process.
 var values = map[string][]string{
-	"outcome": {"acknowledged", "transient", "unreached", "permanent", "unreadable", "refused", "unknown", "database"},
+	"outcome": {"sent", "failed", "acknowledged", "transient", "unreached", "permanent", "unreadable", "refused", "unknown", "database"},
 	"class":   {"transient", "unreached", "permanent", "unreadable", "refused", "unknown", "database"},
 	"cause":   {"writer", "transaction", "prepared"},
+	"target":  {"chat", "mail"}, // of the configuration
+	"table":   {"public.bookings"},
 }
 
 func TestMetrics_LabelsComeFromFixedSets(t *testing.T) {
@@ -99,6 +107,7 @@ func TestMetrics_LabelsComeFromFixedSets(t *testing.T) {
 func TestMetrics_CountersAreThereFromTheStart(t *testing.T) {
 	t.Parallel()
 	started, busy := New([]string{"a", "b"}), New([]string{"a", "b"})
+	started.Targets("chat", "mail")
 	everything(busy)
 	count := func(m *Metrics) map[string]int {
 		series := map[string]int{}
