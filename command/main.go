@@ -12,6 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/screen"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks"
@@ -55,6 +56,18 @@ type system struct {
 // known holds the secrets that the command must not print: a server repeats the login.
 type known struct{ secrets func() secret.Set }
 
+// out and err are where people read. What programs read goes to stdout and stderr itself.
+func (s system) out() screen.Page { return screen.NewPage(s.stdout, s.look) }
+func (s system) err() screen.Page { return screen.NewPage(s.stderr, s.look) }
+
+// look looks up a variable of the environment.
+func (s system) look(name string) (string, bool) {
+	if s.env == nil {
+		return "", false
+	}
+	return s.env(name)
+}
+
 func execute(args []string, sys system) int {
 	sys.known = &known{secrets: func() secret.Set { return secret.Set{} }}
 	parser, err := kong.New(&cli{},
@@ -87,7 +100,7 @@ func execute(args []string, sys system) int {
 // report prints an error and returns its exit code.
 func report(sys system, err error) int {
 	if err != nil {
-		fmt.Fprintln(sys.stderr, "ordered-dispatcher:", visible.Indented(err.Error()))
+		fmt.Fprintln(sys.err(), "ordered-dispatcher:", visible.Indented(err.Error()))
 	}
 	return daemon.ExitCode(err)
 }
