@@ -7,6 +7,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/screen"
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/screen/live"
 )
 
 type statusCommand struct {
@@ -30,6 +31,9 @@ func (c *statusCommand) Run(ctx context.Context, sys system) error {
 	}
 	defer reader.Close()
 	if c.Watch {
+		if screen.Terminal(sys.stdin) && screen.Moves(sys.stdout, sys.look) && !c.JSON && !c.Wide {
+			return live.Run(ctx, live.NewDesk(config, reader), sys.out(), sys.stdin, sys.stdout)
+		}
 		return c.watch(ctx, sys, reader)
 	}
 	all, err := reader.Read(ctx)

@@ -22,7 +22,7 @@ func (p Page) Findings(findings []daemon.Finding) error {
 		head := fmt.Sprintf("%s: %s: ", where, f.Severity)
 		problem := Fold(head+visible.Indented(f.Problem), p.Width, under+under)
 		problem = strings.TrimPrefix(problem, head)
-		b.WriteString(p.paint(bold, where) + ": " + p.paint(severityColour(f.Severity), fmt.Sprint(f.Severity)) + ": " + problem + "\n")
+		b.WriteString(p.Paint(Bold, where) + ": " + p.Paint(severityColour(f.Severity), fmt.Sprint(f.Severity)) + ": " + problem + "\n")
 		if f.Fix != "" {
 			b.WriteString(p.fix(visible.Text(f.Fix)))
 		}
@@ -56,11 +56,11 @@ func (p Page) fix(text string) string {
 func severityColour(s daemon.Severity) string {
 	switch s {
 	case daemon.Refuse:
-		return red
+		return Red
 	case daemon.Warn:
-		return yellow
+		return Yellow
 	default:
-		return cyan
+		return Cyan
 	}
 }
 

@@ -9,23 +9,22 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// column is a column of a grid.
-type column struct {
-	title string
-	least int  // it may be shortened to so many characters; 0: it is never shortened
-	right bool // numbers stand at the right
-	// extra columns are left out where the grid does not fit with them, the last one first.
-	extra bool
+// Column is a column of a grid.
+type Column struct {
+	Title string
+	Least int  // it may be shortened to so many characters; 0: it is never shortened
+	Right bool // numbers are at the right
+	Extra bool // it is left out where the grid does not fit with it, the last such column first
 }
 
-// cell is one field of a grid.
-type cell struct{ text, colour string }
+// Cell is one field of a grid.
+type Cell struct{ Text, Colour string }
 
-// grid is a table that fits into the width of a page.
-type grid struct {
+// Grid is a table that fits into the width of a page.
+type Grid struct {
 	page    Page
-	columns []column
-	rows    [][]cell
+	columns []Column
+	rows    [][]Cell
 	// tail is a last column whose text is folded; "": there is none.
 	tail  string
 	tails []string // one for each row
@@ -39,28 +38,31 @@ const (
 	under     = "  "
 )
 
-// add adds a row.
-func (g *grid) add(cells ...cell) {
+// NewGrid returns a grid without rows.
+func NewGrid(page Page, columns []Column) *Grid { return &Grid{page: page, columns: columns} }
+
+// Add adds a row, with a cell for each column.
+func (g *Grid) Add(cells ...Cell) {
 	for i, c := range cells {
-		cells[i].text = visible.Inline(c.text)
+		cells[i].Text = visible.Inline(c.Text)
 	}
 	g.rows = append(g.rows, cells)
 }
 
 // String returns the lines.
-func (g *grid) String() string {
+func (g *Grid) String() string {
 	widths := g.fit()
 	room := g.room(widths)
 	var b strings.Builder
-	heads := make([]cell, len(g.columns))
+	heads := make([]Cell, len(g.columns))
 	for i, c := range g.columns {
-		heads[i] = cell{c.title, bold}
+		heads[i] = Cell{c.Title, Bold}
 	}
 	tail := ""
 	if g.tail != "" && room > 0 {
 		tail = g.tail
 	}
-	b.WriteString(g.line(heads, widths, g.page.paint(bold, tail)) + "\n")
+	b.WriteString(g.line(heads, widths, g.page.Paint(Bold, tail)) + "\n")
 	for i, row := range g.rows {
 		text := ""
 		if g.tail != "" {
@@ -86,7 +88,7 @@ func (g *grid) String() string {
 }
 
 // room returns how many columns the tail has; 0: it goes below, or there is none. A page of any width has room.
-func (g *grid) room(widths []int) int {
+func (g *Grid) room(widths []int) int {
 	switch left := g.page.Width - total(widths) - gap; {
 	case g.tail == "":
 		return 0
@@ -104,7 +106,7 @@ func (g *grid) room(widths []int) int {
 const unlimited = 1 << 30
 
 // fit drops and shortens columns until a line is no wider than the page. It returns their widths.
-func (g *grid) fit() []int {
+func (g *Grid) fit() []int {
 	if len(g.columns) == 0 {
 		return nil
 	}
@@ -120,7 +122,7 @@ func (g *grid) fit() []int {
 	for g.page.Width > 0 && total(widths) > g.page.Width {
 		widest := -1
 		for i, c := range g.columns {
-			if c.least > 0 && widths[i] > max(c.least, len(c.title)) && (widest < 0 || widths[i] > widths[widest]) {
+			if c.Least > 0 && widths[i] > max(c.Least, len(c.Title)) && (widest < 0 || widths[i] > widths[widest]) {
 				widest = i
 			}
 		}
@@ -133,16 +135,16 @@ func (g *grid) fit() []int {
 }
 
 // last returns the last of the extra columns; -1 if there is none.
-func (g *grid) last() int {
+func (g *Grid) last() int {
 	for i, c := range slices.Backward(g.columns) {
-		if c.extra {
+		if c.Extra {
 			return i
 		}
 	}
 	return -1
 }
 
-func (g *grid) drop(at int) {
+func (g *Grid) drop(at int) {
 	g.columns = slices.Delete(slices.Clone(g.columns), at, at+1)
 	for i, row := range g.rows {
 		g.rows[i] = slices.Delete(slices.Clone(row), at, at+1)
@@ -150,12 +152,12 @@ func (g *grid) drop(at int) {
 }
 
 // natural returns the width of the widest cell of each column.
-func (g *grid) natural() []int {
+func (g *Grid) natural() []int {
 	widths := make([]int, len(g.columns))
 	for i, c := range g.columns {
-		widths[i] = ansi.StringWidth(c.title)
+		widths[i] = ansi.StringWidth(c.Title)
 		for _, row := range g.rows {
-			widths[i] = max(widths[i], ansi.StringWidth(row[i].text))
+			widths[i] = max(widths[i], ansi.StringWidth(row[i].Text))
 		}
 	}
 	return widths
@@ -170,18 +172,18 @@ func total(widths []int) int {
 }
 
 // line returns one line of the grid, without spaces at its end.
-func (g *grid) line(row []cell, widths []int, tail string) string {
+func (g *Grid) line(row []Cell, widths []int, tail string) string {
 	var b strings.Builder
 	for i, c := range row {
-		text := shorten(c.text, widths[i])
+		text := Shorten(c.Text, widths[i])
 		pad := strings.Repeat(" ", widths[i]-ansi.StringWidth(text))
 		if i > 0 {
 			b.WriteString(strings.Repeat(" ", gap))
 		}
-		if g.columns[i].right {
-			b.WriteString(pad + g.page.paint(c.colour, text))
+		if g.columns[i].Right {
+			b.WriteString(pad + g.page.Paint(c.Colour, text))
 		} else {
-			b.WriteString(g.page.paint(c.colour, text) + pad)
+			b.WriteString(g.page.Paint(c.Colour, text) + pad)
 		}
 	}
 	if tail != "" {
@@ -190,8 +192,8 @@ func (g *grid) line(row []cell, widths []int, tail string) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// shorten returns a text in at most so many columns: its beginning and its end, with … between them.
-func shorten(text string, width int) string {
+// Shorten returns a text in at most so many columns: its beginning and its end, with … between them.
+func Shorten(text string, width int) string {
 	size := ansi.StringWidth(text)
 	if size <= width {
 		return text

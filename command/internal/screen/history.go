@@ -13,19 +13,19 @@ const maxReason = 240
 
 // History prints events, the newest first. A page of any width shows positions, too.
 func (p Page) History(events []operator.Event) error {
-	g := &grid{page: p, tail: "REASON", columns: []column{
-		{title: "AT"}, {title: "ACTOR", least: 8}, {title: "USER", least: 6}, {title: "ACTION"}, {title: "RECORD", least: 8},
+	g := &Grid{page: p, tail: "REASON", columns: []Column{
+		{Title: "AT"}, {Title: "ACTOR", Least: 8}, {Title: "USER", Least: 6}, {Title: "ACTION"}, {Title: "RECORD", Least: 8},
 	}}
 	wide := p.Width == 0
 	if wide {
-		g.columns = append(g.columns, column{title: "FROM"}, column{title: "TO"})
+		g.columns = append(g.columns, Column{Title: "FROM"}, Column{Title: "TO"})
 	}
 	for _, e := range events {
-		row := []cell{{text: e.At.UTC().Format(time.RFC3339)}, {text: Dash(e.Actor)}, {text: Dash(e.User)}, {text: visible.Line(e.Action)}, {text: Dash(visible.Cut(daemon.RecordOf(e)))}}
+		row := []Cell{{Text: e.At.UTC().Format(time.RFC3339)}, {Text: Dash(e.Actor)}, {Text: Dash(e.User)}, {Text: visible.Line(e.Action)}, {Text: Dash(visible.Cut(daemon.RecordOf(e)))}}
 		if wide {
-			row = append(row, cell{text: Dash(visible.Cut(string(e.From)))}, cell{text: Dash(visible.Cut(string(e.To)))})
+			row = append(row, Cell{Text: Dash(visible.Cut(string(e.From)))}, Cell{Text: Dash(visible.Cut(string(e.To)))})
 		}
-		g.add(row...)
+		g.Add(row...)
 		g.tails = append(g.tails, start(visible.Line(e.Reason)))
 	}
 	return p.print(g.String())

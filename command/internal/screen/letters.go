@@ -16,21 +16,21 @@ func (p Page) DeadLetters(letters []cursor.DeadLetter) error {
 		_, err := fmt.Fprintln(p, "no dead letters")
 		return err
 	}
-	g := &grid{page: p, tail: "ERROR", columns: []column{
-		{title: "ID", right: true}, {title: "PROCESS", least: 10}, {title: "RECORD", least: 8}, {title: "PUT ASIDE"}, {title: "ATTEMPTS", right: true, extra: true},
-		{title: "CLASS"}, {title: "RESOLUTION"},
+	g := &Grid{page: p, tail: "ERROR", columns: []Column{
+		{Title: "ID", Right: true}, {Title: "PROCESS", Least: 10}, {Title: "RECORD", Least: 8}, {Title: "PUT ASIDE"}, {Title: "ATTEMPTS", Right: true, Extra: true},
+		{Title: "CLASS"}, {Title: "RESOLUTION"},
 	}}
 	wide := p.Width == 0
 	if wide {
-		g.columns = append(g.columns, column{title: "POSITION"})
+		g.columns = append(g.columns, Column{Title: "POSITION"})
 	}
 	for _, l := range letters {
-		row := []cell{{text: strconv.FormatInt(l.ID, 10)}, {text: visible.Line(l.Process)}, {text: visible.Short(l.RecordID)}, {text: l.At.UTC().Format(time.RFC3339)},
-			{text: strconv.Itoa(l.Failure.Attempts)}, {text: visible.Line(string(l.Failure.Class))}, {text: daemon.Resolution(l)}}
+		row := []Cell{{Text: strconv.FormatInt(l.ID, 10)}, {Text: visible.Line(l.Process)}, {Text: visible.Short(l.RecordID)}, {Text: l.At.UTC().Format(time.RFC3339)},
+			{Text: strconv.Itoa(l.Failure.Attempts)}, {Text: visible.Line(string(l.Failure.Class))}, {Text: daemon.Resolution(l)}}
 		if wide {
-			row = append(row, cell{text: visible.Short(string(l.Position))})
+			row = append(row, Cell{Text: visible.Short(string(l.Position))})
 		}
-		g.add(row...)
+		g.Add(row...)
 		g.tails = append(g.tails, visible.Line(l.Failure.Error))
 	}
 	return p.print(g.String())

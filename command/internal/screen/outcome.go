@@ -43,13 +43,13 @@ const recordTime = "2006-01-02T15:04:05.000000Z"
 
 // records names records. It shows nothing of their content.
 func (p Page) records(records []processor.Record) string {
-	g := &grid{page: p, columns: []column{{title: "RECORD", least: 8}, {title: "CREATED_AT"}, {title: "POSITION", extra: true}}}
+	g := &Grid{page: p, columns: []Column{{Title: "RECORD", Least: 8}, {Title: "CREATED_AT"}, {Title: "POSITION", Extra: true}}}
 	for _, r := range records {
 		created := "-"
 		if !r.CreatedAt.IsZero() {
 			created = r.CreatedAt.Format(recordTime)
 		}
-		g.add(cell{text: visible.Short(r.ID)}, cell{text: created}, cell{text: visible.Short(string(r.Position))})
+		g.Add(Cell{Text: visible.Short(r.ID)}, Cell{Text: created}, Cell{Text: visible.Short(string(r.Position))})
 	}
 	return g.String()
 }

@@ -45,9 +45,9 @@ func (p Page) On(w io.Writer) Page {
 	return p
 }
 
-// Terminal reports whether w is a terminal. The null device is none.
-func Terminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
+// Terminal reports whether a reader or a writer is a terminal. The null device is none.
+func Terminal(stream any) bool {
+	file, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
@@ -113,16 +113,17 @@ func leading(line string) string { return line[:len(line)-len(strings.TrimLeft(l
 
 // The colours, as the terminal's own theme shows them.
 const (
-	bold   = "1"
-	faint  = "2"
-	red    = "31"
-	green  = "32"
-	yellow = "33"
-	cyan   = "36"
+	Bold    = "1"
+	Faint   = "2"
+	Reverse = "7"
+	Red     = "31"
+	Green   = "32"
+	Yellow  = "33"
+	Cyan    = "36"
 )
 
-// paint colours a text; "" leaves it as it is.
-func (p Page) paint(colour, text string) string {
+// Paint colours a text; "" leaves it as it is.
+func (p Page) Paint(colour, text string) string {
 	if !p.Colour || colour == "" || text == "" {
 		return text
 	}

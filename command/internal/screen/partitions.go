@@ -31,13 +31,13 @@ func (p Page) retention(t daemon.Retention) string {
 	if len(t.Partitions) == 0 {
 		return p.fold(text + "  no partitions\n")
 	}
-	g := &grid{page: p, tail: "WHY NOT", columns: []column{{title: "  PARTITION", least: 12}, {title: "SAFE TO DROP"}}}
+	g := &Grid{page: p, tail: "WHY NOT", columns: []Column{{Title: "  PARTITION", Least: 12}, {Title: "SAFE TO DROP"}}}
 	for _, part := range t.Partitions {
-		safe := cell{"yes", green}
+		safe := Cell{"yes", Green}
 		if !part.Safe() {
-			safe = cell{"no", yellow}
+			safe = Cell{"no", Yellow}
 		}
-		g.add(cell{text: "  " + visible.Line(part.Name())}, safe)
+		g.Add(Cell{Text: "  " + visible.Line(part.Name())}, safe)
 		g.tails = append(g.tails, visible.Line(part.Why()))
 	}
 	return p.fold(text) + g.String()

@@ -16,13 +16,13 @@ func (p Page) Status(all []daemon.Status, rates map[string]float64) error {
 		_, err := fmt.Fprintln(p, "no cursors yet: the first `ordered-dispatcher run` makes one for each process")
 		return err
 	}
-	g := &grid{page: p, columns: []column{
-		{title: "PROCESS", least: 12}, {title: "STATE"}, {title: "WAITING", right: true}, {title: "OLDEST", right: true},
-		{title: "RATE", right: true}, {title: "WORKER", least: 8}, {title: "LAST-RECORD", least: 11},
+	g := &Grid{page: p, columns: []Column{
+		{Title: "PROCESS", Least: 12}, {Title: "STATE"}, {Title: "WAITING", Right: true}, {Title: "OLDEST", Right: true},
+		{Title: "RATE", Right: true}, {Title: "WORKER", Least: 8}, {Title: "LAST-RECORD", Least: 11},
 	}}
 	wide := p.Width == 0
 	if wide {
-		g.columns = append(g.columns, column{title: "SEQUENCE", right: true}, column{title: "EPOCH", right: true}, column{title: "POSITION"})
+		g.columns = append(g.columns, Column{Title: "SEQUENCE", Right: true}, Column{Title: "EPOCH", Right: true}, Column{Title: "POSITION"})
 	}
 	for _, s := range all {
 		rate := "-"
@@ -30,16 +30,16 @@ func (p Page) Status(all []daemon.Status, rates map[string]float64) error {
 			rate = Rate(r)
 		}
 		state := s.Shown()
-		row := []cell{{text: visible.Line(s.Process)}, {state, StateColour(state)}, {text: Waiting(s)}, {text: Oldest(s)}, {text: rate},
-			{text: Dash(s.Holder)}, {text: LastRecord(s)}}
+		row := []Cell{{Text: visible.Line(s.Process)}, {state, StateColour(state)}, {Text: Waiting(s)}, {Text: Oldest(s)}, {Text: rate},
+			{Text: Dash(s.Holder)}, {Text: LastRecord(s)}}
 		if wide {
-			row = append(row, cell{text: strconv.FormatInt(s.Sequence, 10)}, cell{text: fmt.Sprint(s.Epoch)}, cell{text: Dash(visible.Cut(string(s.Position)))})
+			row = append(row, Cell{Text: strconv.FormatInt(s.Sequence, 10)}, Cell{Text: fmt.Sprint(s.Epoch)}, Cell{Text: Dash(visible.Cut(string(s.Position)))})
 		}
 		var notes []string
 		for _, note := range s.Notes() {
 			notes = append(notes, visible.Inline(note))
 		}
-		g.add(row...)
+		g.Add(row...)
 		g.below = append(g.below, notes)
 	}
 	return p.print(g.String())
@@ -72,10 +72,10 @@ func LastRecord(s daemon.Status) string { return Dash(visible.Cut(table.RecordAt
 func StateColour(state string) string {
 	switch state {
 	case "running":
-		return green
+		return Green
 	case "halted", "cannot read":
-		return red
+		return Red
 	default:
-		return yellow
+		return Yellow
 	}
 }
