@@ -7,6 +7,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/screen"
 )
 
 const description = `Delivers the rows of PostgreSQL tables to other systems: in order, with none missing.
@@ -44,8 +45,15 @@ type cli struct {
 // AfterApply makes the logger that the commands get.
 func (c *cli) AfterApply(ctx *kong.Context, sys system) error {
 	logger := daemon.NewLogger(sys.stderr, slog.Level(c.LogLevel))
+	var bar *screen.Bar
+	if c.Run.Drain {
+		bar = screen.NewBar(sys.stderr, sys.look)
+	}
+	if bar != nil {
+		logger = daemon.NewTextLogger(bar, slog.Level(c.LogLevel))
+	}
 	daemon.Adopt(logger)
-	ctx.Bind(logger)
+	ctx.Bind(logger, bar)
 	return nil
 }
 

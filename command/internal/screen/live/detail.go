@@ -71,11 +71,14 @@ func (m *model) detail(s daemon.Status) []string {
 		lines = append(lines, "")
 		m.failure(*f, field)
 	}
+	if m.head != nil {
+		return append(lines, m.payload()...)
+	}
 	lines = append(lines, "")
 	for _, note := range s.Notes() {
 		lines = append(lines, fold(visible.Inline(note), m.page.Width)...)
 	}
-	return append(lines, m.payload()...)
+	return lines
 }
 
 // failure describes the failing record.

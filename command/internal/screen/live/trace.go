@@ -68,8 +68,8 @@ func (t trace) rate() (float64, bool) {
 // left returns when nothing will wait any more, if records go on to become fewer as in the last half minute; false if
 // that is not known, or if they do not become fewer.
 func (t trace) left() (time.Duration, bool) {
-	if len(t) < 2 {
-		return 0, false
+	if rate, ok := t.rate(); !ok || rate == 0 {
+		return 0, false // it has stopped
 	}
 	from, to := t.since(leftSpan), t[len(t)-1]
 	if from.waiting < 0 || to.waiting <= 0 || from.waiting <= to.waiting {
