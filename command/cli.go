@@ -40,6 +40,8 @@ type cli struct {
 	History    historyCommand    `cmd:"" help:"Show what was done to a process, when, by whom and why."`
 	Process    processCommand    `cmd:"" help:"Rename or forget the cursor of a process."`
 	DeadLetter deadLetterCommand `cmd:"" help:"List, show, replay or discard the records that on_poison: dead_letter put aside."`
+	Completion completionCommand `cmd:"" help:"Print a script for your shell that completes commands, flags and names of processes."`
+	Complete   completeCommand   `cmd:"" hidden:"" help:"Print what the last word can become, for the scripts of completion."`
 }
 
 // AfterApply makes the logger that the commands get.

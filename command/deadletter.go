@@ -113,6 +113,10 @@ func (r resolution) decision(reason string) cursor.Decision {
 	return cursor.Decision{Actor: r.actor(), Reason: reason, Expect: position(r.Expect), DryRun: r.DryRun}
 }
 
+func (r resolution) alternatives() string {
+	return "(<id> ... | --process=NAME (--all | --error=TEXT))"
+}
+
 // selection returns which dead letters the flags mean.
 func (r resolution) selection() (daemon.Selection, error) {
 	s := daemon.Selection{Process: r.Process, IDs: r.ID}

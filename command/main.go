@@ -76,7 +76,8 @@ func execute(args []string, sys system) int {
 		defaults(),
 		kong.Writers(sys.stdout, sys.stderr),
 		kong.Exit(sys.exit),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: screen.DefaultWidth}),
+		kong.Help(help),
 		kong.BindTo(context.Background(), (*context.Context)(nil)),
 		kong.Bind(sys),
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), duration),
@@ -86,7 +87,7 @@ func execute(args []string, sys system) int {
 	}
 	command, err := parser.Parse(args)
 	if err != nil {
-		return report(sys, &daemon.UsageError{Err: fmt.Errorf("%w; see ordered-dispatcher --help", err)})
+		return wrong(parser, args, sys, err)
 	}
 	err = command.Run()
 	err = sys.known.secrets().Error(err) // including those that were renewed meanwhile

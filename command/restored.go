@@ -20,6 +20,8 @@ type restoredCommand struct {
 	DryRun  bool          `help:"Change nothing and do not wait. Show what would be done."`
 }
 
+func (c *restoredCommand) alternatives() string { return "(<process> ... | --all)" }
+
 // Run is called by kong.
 func (c *restoredCommand) Run(ctx context.Context, sys system) error {
 	if c.All == (len(c.Process) > 0) {
