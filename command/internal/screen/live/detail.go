@@ -62,7 +62,7 @@ func (m *model) detail(s daemon.Status) []string {
 		}
 	}
 	field("waiting", fmt.Sprintf("%s, the oldest for %s", screen.Waiting(s), screen.Oldest(s)))
-	field("rate", fmt.Sprintf("%s %s", trace.rateText(), strings.TrimRight("  "+trace.curve(curveWidth(m.page.Width)), " ")))
+	field("rate", strings.TrimRight(trace.rateText()+"  "+trace.curve(curveWidth(m.page.Width)), " "))
 	field("time left", trace.leftText())
 	field("worker", screen.Dash(s.Holder))
 	field("last record", fmt.Sprintf("%s, number %d, epoch %d", screen.LastRecord(s), s.Sequence, s.Epoch))

@@ -47,7 +47,7 @@ type away struct {
 type (
 	tickMsg time.Time
 	lookMsg struct {
-		at  time.Time
+		at  time.Time // when the rows were read, or the look failed
 		all []daemon.Status
 		err error
 	}
@@ -70,7 +70,10 @@ func tick() tea.Cmd {
 // look asks the database. It runs beside the view.
 func (m *model) look() tea.Msg {
 	all, err := m.desk.Look(m.ctx)
-	return lookMsg{at: time.Now(), all: all, err: err}
+	if err != nil {
+		return lookMsg{at: time.Now(), err: err}
+	}
+	return lookMsg{at: daemon.CountOf(all).At, all: all}
 }
 
 // Update takes a message.
@@ -108,7 +111,10 @@ func (m *model) ticked(now time.Time) tea.Cmd {
 
 // looked takes the answer of a look. Without one, the last look stays.
 func (m *model) looked(msg lookMsg) tea.Cmd {
-	m.looking, m.now = false, msg.at
+	m.looking = false
+	if msg.at.After(m.now) {
+		m.now = msg.at
+	}
 	var usage *daemon.UsageError
 	switch {
 	case errors.As(msg.err, &usage):
@@ -124,10 +130,9 @@ func (m *model) looked(msg lookMsg) tea.Cmd {
 	m.away, m.seen = nil, msg.at
 	m.all = slices.Clone(msg.all)
 	slices.SortStableFunc(m.all, urgent)
-	counted := daemon.CountOf(m.all)
 	traces := map[string]trace{}
 	for _, s := range m.all {
-		traces[s.Process] = m.traces[s.Process].add(counted.At, s)
+		traces[s.Process] = m.traces[s.Process].add(msg.at, s)
 	}
 	m.traces = traces
 	if m.at() < 0 && len(m.all) > 0 {
