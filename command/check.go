@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
@@ -12,14 +11,15 @@ type checkCommand struct{ file }
 
 // Run is called by kong.
 func (c *checkCommand) Run(sys system) error {
-	config, err := daemon.Load(c.Config, sys.stdin, sys.env, sys.kinds)
+	config, path, err := c.read(sys)
 	if err != nil {
 		return err
 	}
+	out := sys.out()
 	for _, problem := range config.ExposedFiles() {
-		fmt.Fprintln(sys.stdout, "warning:", visible.Inline(problem))
+		fmt.Fprintln(out, "warning:", visible.Inline(problem))
 	}
-	fmt.Fprintf(sys.stdout, "%s: the file is valid (processes: %s); doctor checks it against the database\n",
-		visible.Inline(c.Config), visible.Inline(strings.Join(config.Names(), ", ")))
+	fmt.Fprintf(out, "%s: the file is valid (processes: %s); doctor checks it against the database\n",
+		visible.Inline(path), visible.Inline(strings.Join(config.Names(), ", ")))
 	return nil
 }

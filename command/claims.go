@@ -31,7 +31,7 @@ func (c *claimsCollect) Run(ctx context.Context, sys system) error {
 		fate, verb = daemon.LeaveObject, "would be removed"
 	}
 	all, err := daemon.CollectClaims(ctx, config, daemon.Collection{OlderThan: c.OlderThan, Also: c.Also, Fate: fate})
-	if printed := daemon.PrintCollected(sys.stdout, all, verb); err == nil {
+	if printed := daemon.PrintCollected(sys.out(), all, verb); err == nil {
 		err = printed
 	}
 	return err

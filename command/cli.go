@@ -7,6 +7,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/screen"
 )
 
 const description = `Delivers the rows of PostgreSQL tables to other systems: in order, with none missing.
@@ -42,13 +43,22 @@ type cli struct {
 	Process    processCommand    `cmd:"" help:"Rename or forget the cursor of a process."`
 	NotifyTest notifyTestCommand `cmd:"" help:"Send a test message to the targets of notify, and print for each whether it was sent."`
 	DeadLetter deadLetterCommand `cmd:"" help:"List, show, replay or discard the records that on_poison: dead_letter put aside."`
+	Completion completionCommand `cmd:"" help:"Print a script for your shell that completes commands, flags and names of processes."`
+	Complete   completeCommand   `cmd:"" hidden:"" help:"Print what the last word can become, for the scripts of completion."`
 }
 
 // AfterApply makes the logger that the commands get.
 func (c *cli) AfterApply(ctx *kong.Context, sys system) error {
 	logger := daemon.NewLogger(sys.stderr, slog.Level(c.LogLevel))
+	var bar *screen.Bar
+	if c.Run.Drain {
+		bar = screen.NewBar(sys.stderr, sys.look)
+	}
+	if bar != nil {
+		logger = daemon.NewTextLogger(bar, slog.Level(c.LogLevel))
+	}
 	daemon.Adopt(logger)
-	ctx.Bind(logger)
+	ctx.Bind(logger, bar)
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/screen"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
@@ -36,8 +37,8 @@ type deadLetterList struct {
 	optionalFile
 	Process string `arg:"" optional:"" help:"Only those of this process."`
 	All     bool   `help:"Include the ones that were replayed or discarded."`
-	JSON    bool   `name:"json" help:"Print JSON on one line. 64-bit numbers are strings."`
-	Limit   int    `default:"100" placeholder:"N" help:"List at most N."`
+	form
+	Limit int `default:"100" placeholder:"N" help:"List at most N."`
 }
 
 // Run is called by kong.
@@ -58,10 +59,10 @@ func (c *deadLetterList) Run(ctx context.Context, sys system) error {
 			return daemon.PrintDeadLettersJSON(sys.stdout, all)
 		}
 		if len(all) == 0 && !c.All {
-			_, err := fmt.Fprintln(sys.stdout, "no open dead letters; --all also lists the replayed and discarded ones")
+			_, err := fmt.Fprintln(sys.out(), "no open dead letters; --all also lists the replayed and discarded ones")
 			return err
 		}
-		return daemon.PrintDeadLetters(sys.stdout, all)
+		return c.page(sys).DeadLetters(all)
 	})
 }
 
@@ -104,12 +105,16 @@ type resolution struct {
 	Process string  `placeholder:"NAME" help:"Dead letters of this process."`
 	All     bool    `xor:"which" help:"All open dead letters of the process."`
 	Error   *string `xor:"which" placeholder:"TEXT" help:"Only dead letters whose error contains this text."`
-	Expect  *string `placeholder:"POSITION" help:"Do nothing unless the dead letter is the record at this position, from list."`
+	Expect  *string `placeholder:"POSITION" help:"Do nothing unless the dead letter is the record at this position, from list --wide."`
 	DryRun  bool    `help:"Change nothing. Show what would be done."`
 }
 
 func (r resolution) decision(reason string) cursor.Decision {
 	return cursor.Decision{Actor: r.actor(), Reason: reason, Expect: position(r.Expect), DryRun: r.DryRun}
+}
+
+func (r resolution) alternatives() string {
+	return "(<id> ... | --process=NAME (--all | --error=TEXT))"
 }
 
 // selection returns which dead letters the flags mean.
@@ -150,7 +155,7 @@ type outcome struct {
 type resolver func(letters []cursor.DeadLetter, done func(cursor.DeadLetter) error) error
 
 // resolve selects the dead letters, has do decide about them, and writes to w how each of them ended, or would end.
-func (r resolution) resolve(ctx context.Context, letters *daemon.DeadLetters, d cursor.Decision, o outcome, w io.Writer, do resolver) error {
+func (r resolution) resolve(ctx context.Context, letters *daemon.DeadLetters, d cursor.Decision, o outcome, w screen.Page, do resolver) error {
 	s, err := r.selection()
 	if err != nil {
 		return err
@@ -164,7 +169,7 @@ func (r resolution) resolve(ctx context.Context, letters *daemon.DeadLetters, d 
 		return err
 	}
 	if r.DryRun && !r.one() {
-		if err := daemon.PrintSelection(w, selected, o.several); err != nil {
+		if err := w.Selection(selected, o.several); err != nil {
 			return err
 		}
 	}
@@ -209,9 +214,9 @@ func (c *deadLetterReplay) Run(ctx context.Context, sys system, logger *slog.Log
 	}
 	d := c.decision(c.Reason)
 	d.Timeout = c.Timeout
-	said := sys.stderr // stdout belongs to the stdout sink
+	said := sys.err() // stdout belongs to the stdout sink
 	if c.DryRun {
-		said = sys.stdout
+		said = sys.out()
 	}
 	delivered := outcome{cursor.Replayed, "is delivered", "are delivered", "is delivered once more", "would be delivered once more, in this order until one fails"}
 	return withDeadLetters(ctx, config, func(ctx context.Context, letters *daemon.DeadLetters) error {
@@ -244,7 +249,7 @@ func (c *deadLetterDiscard) Run(ctx context.Context, sys system) error {
 	d.Timeout = c.Timeout
 	discarded := outcome{cursor.Discarded, "is discarded: it is never delivered", "are discarded", "is never delivered", "would be discarded, and never be delivered"}
 	return withDeadLetters(ctx, config, func(ctx context.Context, letters *daemon.DeadLetters) error {
-		return c.resolve(ctx, letters, d, discarded, sys.stdout, func(selected []cursor.DeadLetter, done func(cursor.DeadLetter) error) error {
+		return c.resolve(ctx, letters, d, discarded, sys.out(), func(selected []cursor.DeadLetter, done func(cursor.DeadLetter) error) error {
 			return letters.Discard(ctx, selected, d, done)
 		})
 	})

@@ -17,7 +17,7 @@ type decision struct {
 	optionalFile
 	decider
 	Process string        `arg:"" help:"Name of the process."`
-	Expect  *string       `placeholder:"POSITION" help:"Do nothing unless the cursor is at this position, from status. For retry and skip: unless the record at this position fails. --dry-run prints it."`
+	Expect  *string       `placeholder:"POSITION" help:"Do nothing unless the cursor is at this position, from status --wide. For retry and skip: unless the record at this position fails. --dry-run prints it."`
 	Timeout time.Duration `default:"${timeout}" help:"How long to wait for the worker's next checkpoint, or for another session that has locked the row."`
 	DryRun  bool          `help:"Change nothing and do not wait. Show which records would be sent again or passed over."`
 }
@@ -74,9 +74,9 @@ func (c decision) carryOut(ctx context.Context, sys system, reason string, do fu
 		return err
 	}
 	if c.DryRun {
-		return daemon.PrintRehearsal(sys.stdout, outcome)
+		return sys.out().Rehearsal(outcome)
 	}
-	return daemon.PrintOutcome(sys.stdout, outcome)
+	return sys.out().Outcome(outcome)
 }
 
 func (c decision) decision(reason string) (cursor.Decision, error) {
@@ -197,8 +197,8 @@ type seekCommand struct {
 
 // Run is called by kong.
 func (c *seekCommand) Run(ctx context.Context, sys system) error {
-	if c.Config == "" {
-		return &daemon.UsageError{Err: errors.New("only the source of a process can make a position: name the configuration with -c")}
+	if path, _ := c.path(sys); path == "" {
+		return &daemon.UsageError{Err: fmt.Errorf("only the source of a process can make a position: name the configuration with -c%s", looked())}
 	}
 	to, err := c.target.target()
 	if err != nil {

@@ -20,7 +20,7 @@ func (c *doctorCommand) Run(ctx context.Context, sys system) error {
 	if err != nil {
 		return err
 	}
-	if err := daemon.PrintFindings(sys.stdout, findings); err != nil {
+	if err := sys.out().Findings(findings); err != nil {
 		return err
 	}
 	return daemon.Verdict(findings)

@@ -44,7 +44,7 @@ func (c *eraseCommand) Run(ctx context.Context, sys system) error {
 	if err != nil {
 		return err
 	}
-	return daemon.PrintErased(sys.stdout, c.Table, done, c.DryRun)
+	return daemon.PrintErased(sys.out(), c.Table, done, c.DryRun)
 }
 
 // key returns the key of the rows. The last line end of a file does not belong to it.

@@ -25,7 +25,7 @@ func TestErase_ReadsTheKeyFromAFile(t *testing.T) {
 	for want, c := range map[string]eraseCommand{
 		"no such file or directory":        {KeyFile: filepath.Join(t.TempDir(), "none")},
 		"there is none in --key-file":      {KeyFile: "-"},
-		"cannot both be standard input":    {KeyFile: "-", file: file{Config: "-"}},
+		"cannot both be standard input":    {KeyFile: "-", file: file{source{Config: "-"}}},
 		"it is neither a file nor a pipe;": {KeyFile: t.TempDir()},
 	} {
 		_, err := c.key(strings.NewReader("\n"))

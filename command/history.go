@@ -11,8 +11,8 @@ import (
 type historyCommand struct {
 	optionalFile
 	Process string `arg:"" help:"Name of the process."`
-	JSON    bool   `name:"json" help:"Print JSON on one line. 64-bit numbers are strings."`
-	Limit   int    `default:"50" placeholder:"N" help:"Show the last N events, newest first."`
+	form
+	Limit int `default:"50" placeholder:"N" help:"Show the last N events, newest first."`
 }
 
 // Run is called by kong.
@@ -40,5 +40,5 @@ func (c *historyCommand) Run(ctx context.Context, sys system) error {
 	if c.JSON {
 		return daemon.PrintHistoryJSON(sys.stdout, events)
 	}
-	return daemon.PrintHistory(sys.stdout, events)
+	return c.page(sys).History(events)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/screen"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks"
@@ -55,6 +56,18 @@ type system struct {
 // known holds the secrets that the command must not print: a server repeats the login.
 type known struct{ secrets func() secret.Set }
 
+// out and err are where people read. What programs read goes to stdout and stderr itself.
+func (s system) out() screen.Page { return screen.NewPage(s.stdout, s.look) }
+func (s system) err() screen.Page { return screen.NewPage(s.stderr, s.look) }
+
+// look looks up a variable of the environment.
+func (s system) look(name string) (string, bool) {
+	if s.env == nil {
+		return "", false
+	}
+	return s.env(name)
+}
+
 func execute(args []string, sys system) int {
 	sys.known = &known{secrets: func() secret.Set { return secret.Set{} }}
 	parser, err := kong.New(&cli{},
@@ -63,7 +76,8 @@ func execute(args []string, sys system) int {
 		defaults(),
 		kong.Writers(sys.stdout, sys.stderr),
 		kong.Exit(sys.exit),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: screen.DefaultWidth}),
+		kong.Help(help),
 		kong.BindTo(context.Background(), (*context.Context)(nil)),
 		kong.Bind(sys),
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), duration),
@@ -73,7 +87,7 @@ func execute(args []string, sys system) int {
 	}
 	command, err := parser.Parse(args)
 	if err != nil {
-		return report(sys, &daemon.UsageError{Err: fmt.Errorf("%w; see ordered-dispatcher --help", err)})
+		return wrong(parser, args, sys, err)
 	}
 	err = command.Run()
 	err = sys.known.secrets().Error(err) // including those that were renewed meanwhile
@@ -87,7 +101,7 @@ func execute(args []string, sys system) int {
 // report prints an error and returns its exit code.
 func report(sys system, err error) int {
 	if err != nil {
-		fmt.Fprintln(sys.stderr, "ordered-dispatcher:", visible.Indented(err.Error()))
+		fmt.Fprintln(sys.err(), "ordered-dispatcher:", visible.Indented(err.Error()))
 	}
 	return daemon.ExitCode(err)
 }

@@ -26,7 +26,7 @@ type migrateCommand struct {
 func (f optionalFile) migrations(sys system) (migrations.Config, error) {
 	config, err := f.load(sys)
 	return migrations.Config{ConnString: config.Database, Schema: config.Schema, Waiting: func(session string) {
-		fmt.Fprintln(sys.stderr, "waiting for the tables, which are in use by", session)
+		fmt.Fprintln(sys.err(), "waiting for the tables, which are in use by", session)
 	}}, err
 }
 

@@ -16,13 +16,11 @@ import (
 )
 
 // databaseFile is the flag of commands that need the database, and no cursor tables.
-type databaseFile struct {
-	Config string `short:"c" placeholder:"FILE" help:"Configuration file; - is standard input. Without a file, DATABASE_URL names the database."`
-}
+type databaseFile struct{ source }
 
 // asOwner runs f with connections to the database.
 func (f databaseFile) asOwner(ctx context.Context, sys system, do func(context.Context, *pgxpool.Pool) error) error {
-	config, err := optionalFile{Config: f.Config}.load(sys)
+	config, err := optionalFile{source: f.source}.load(sys)
 	if err != nil {
 		return err
 	}
@@ -149,6 +147,6 @@ func (c *migrateFollow) Run(ctx context.Context, sys system) error {
 		if len(left) == 0 {
 			return nil
 		}
-		return errors.Join(daemon.PrintFindings(sys.stderr, left), daemon.Verdict(left))
+		return errors.Join(sys.err().Findings(left), daemon.Verdict(left))
 	})
 }

@@ -24,11 +24,11 @@ func (c *partitionsCommand) Run(ctx context.Context, sys system) error {
 	if err != nil {
 		return err
 	}
-	print := daemon.PrintPartitions
+	print := sys.out().Partitions
 	if c.JSON {
-		print = daemon.PrintPartitionsJSON
+		print = func(all []daemon.Retention) error { return daemon.PrintPartitionsJSON(sys.stdout, all) }
 	}
-	if err := print(sys.stdout, all); err != nil || len(c.Partition) == 0 {
+	if err := print(all); err != nil || len(c.Partition) == 0 {
 		return err
 	}
 	return daemon.Keep(all)

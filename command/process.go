@@ -76,7 +76,7 @@ func (c *processCompare) Run(ctx context.Context, sys system) error {
 		if err != nil {
 			return err
 		}
-		return daemon.PrintCalls(sys.stdout, v, calls)
+		return daemon.PrintCalls(sys.out(), v, calls)
 	case c.SQL == "":
 		return &daemon.UsageError{Err: errors.New("give --sql, a query that returns a row for each difference. Only for a process with shadow there is something to compare without it")}
 	}
@@ -84,7 +84,7 @@ func (c *processCompare) Run(ctx context.Context, sys system) error {
 	if err != nil {
 		return err
 	}
-	return daemon.PrintDifference(sys.stdout, difference)
+	return daemon.PrintDifference(sys.out(), difference)
 }
 
 type processSwitch struct {
@@ -115,5 +115,5 @@ func (c *processSwitch) Run(ctx context.Context, sys system) error {
 	if err != nil {
 		return err
 	}
-	return daemon.PrintSwitched(sys.stdout, switched, c.DryRun)
+	return daemon.PrintSwitched(sys.out(), switched, c.DryRun)
 }

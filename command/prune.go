@@ -26,7 +26,7 @@ func (c *pruneCommand) Run(ctx context.Context, sys system) error {
 		pass = rules.Preview
 	}
 	all, err := daemon.Prune(ctx, config, c.Table, pass)
-	if printed := daemon.PrintPruned(sys.stdout, all, c.DryRun); err == nil {
+	if printed := daemon.PrintPruned(sys.out(), all, c.DryRun); err == nil {
 		err = printed
 	}
 	return err

@@ -20,6 +20,8 @@ type restoredCommand struct {
 	DryRun  bool          `help:"Change nothing and do not wait. Show what would be done."`
 }
 
+func (c *restoredCommand) alternatives() string { return "(<process> ... | --all)" }
+
 // Run is called by kong.
 func (c *restoredCommand) Run(ctx context.Context, sys system) error {
 	if c.All == (len(c.Process) > 0) {
@@ -39,5 +41,5 @@ func (c *restoredCommand) Run(ctx context.Context, sys system) error {
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	d := cursor.Decision{Actor: c.actor(), Reason: c.Reason, Timeout: c.Timeout, DryRun: c.DryRun, Fenced: c.Fenced}
-	return daemon.Restored(ctx, config, c.Process, d, func(o daemon.Outcome) error { return daemon.PrintOutcome(sys.stdout, o) })
+	return daemon.Restored(ctx, config, c.Process, d, sys.out().Outcome)
 }

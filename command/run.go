@@ -6,11 +6,13 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/screen"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/knob"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
@@ -24,7 +26,7 @@ type runCommand struct {
 }
 
 // Run is called by kong.
-func (c *runCommand) Run(ctx context.Context, sys system, logger *slog.Logger) error {
+func (c *runCommand) Run(ctx context.Context, sys system, logger *slog.Logger, bar *screen.Bar) error {
 	config, err := c.load(sys)
 	if err != nil {
 		return err
@@ -35,10 +37,20 @@ func (c *runCommand) Run(ctx context.Context, sys system, logger *slog.Logger) e
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, stopping()...)
 	defer signal.Stop(signals)
-	return daemon.Run(ctx, daemon.RunConfig{
-		Config: config, Drain: c.Drain, Grace: c.Grace, Listen: c.Listen,
-		Stdout: sys.stdout, Logger: logger, Signals: signals, Exit: sys.exit,
+	if writesTo(config, sys) {
+		bar = nil
+	}
+	return drains(ctx, config, bar, func() error {
+		return daemon.Run(ctx, daemon.RunConfig{
+			Config: config, Drain: c.Drain, Grace: c.Grace, Listen: c.Listen,
+			Stdout: sys.stdout, Logger: logger, Signals: signals, Exit: sys.exit,
+		})
 	})
+}
+
+// writesTo reports whether a sink writes its records to the terminal, between which a bar would stand.
+func writesTo(config daemon.Config, sys system) bool {
+	return screen.Terminal(sys.stdout) && slices.ContainsFunc(config.Processes, func(p daemon.Process) bool { return p.Sink.Kind == "stdout" })
 }
 
 // defaults are the values that stand for ${…} in the tags of the commands: the library has the defaults.

@@ -2,16 +2,19 @@ package command
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/screen"
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/screen/live"
 )
 
 type statusCommand struct {
 	optionalFile
 	Process string `arg:"" optional:"" help:"Show only this process."`
-	JSON    bool   `name:"json" help:"Print JSON, one line each time. 64-bit numbers are strings."`
-	Watch   bool   `help:"Repeat every second, until interrupted."`
+	form
+	Watch bool `help:"Look every second, until interrupted. On a terminal: a view with keys to pause, retry and open a process; ? lists them."`
 }
 
 // Run is called by kong.
@@ -28,13 +31,16 @@ func (c *statusCommand) Run(ctx context.Context, sys system) error {
 	}
 	defer reader.Close()
 	if c.Watch {
-		return daemon.Watch(ctx, sys.stdout, reader, c.print())
+		if screen.Terminal(sys.stdin) && screen.Moves(sys.stdout, sys.look) && !c.JSON && !c.Wide {
+			return live.Run(ctx, live.NewDesk(config, reader), sys.out(), sys.stdin, sys.stdout)
+		}
+		return c.watch(ctx, sys, reader)
 	}
 	all, err := reader.Read(ctx)
 	if err != nil {
 		return err
 	}
-	if err := c.print()(sys.stdout, all); err != nil {
+	if err := c.print(ctx, sys, reader, all); err != nil {
 		return err
 	}
 	if daemon.Halted(all) {
@@ -43,9 +49,27 @@ func (c *statusCommand) Run(ctx context.Context, sys system) error {
 	return nil
 }
 
-func (c *statusCommand) print() func(io.Writer, []daemon.Status) error {
+func (c *statusCommand) print(ctx context.Context, sys system, reader *daemon.StatusReader, all []daemon.Status) error {
 	if c.JSON {
-		return daemon.PrintStatusJSON
+		return daemon.PrintStatusJSON(sys.stdout, all)
 	}
-	return daemon.PrintStatus
+	rates, err := reader.Rates(ctx, all)
+	if err != nil {
+		rates = nil // the rest is known
+	}
+	return errors.Join(c.page(sys).Status(all, rates), err)
+}
+
+// watch prints one status after the other. The rates are those since the one before.
+func (c *statusCommand) watch(ctx context.Context, sys system, reader *daemon.StatusReader) error {
+	if c.JSON {
+		return screen.Watch(ctx, c.page(sys), reader, daemon.PrintStatusJSON)
+	}
+	var before daemon.Counted
+	return screen.Watch(ctx, c.page(sys), reader, func(w io.Writer, all []daemon.Status) error {
+		now := daemon.CountOf(all)
+		rates := now.All(before, all)
+		before = now
+		return c.page(sys).On(w).Status(all, rates)
+	})
 }

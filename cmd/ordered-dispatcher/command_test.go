@@ -33,7 +33,9 @@ func TestExitCodes(t *testing.T) {
 		{"help", "", []string{"--help"}, 0, ""},
 		{"version", "", []string{"--version"}, 0, ""},
 		{"check", "", []string{"check", "-c", goodFile}, 0, ""},
-		{"check without file", "", []string{"check"}, 2, "--config=FILE"},
+		{"check without file", "", []string{"check"}, 2, "no configuration: name it with -c FILE. The environment has no ORDERED_DISPATCHER_CONFIG, and "},
+		{"a group alone", "", []string{"dead-letter"}, 2, "dead-letter replay"},
+		{"the hint names the command", "", []string{"dead-letter", "replay", "--nope"}, 2, "unknown flag --nope; see `ordered-dispatcher dead-letter replay --help`"},
 		{"check of a missing file", "", []string{"check", "-c", "/missing"}, 2, "name a file that exists"},
 		{"check of a bad file", "", []string{"check", "-c", badFile}, 2, `dispatcher.yaml:1:26: processes.a.source: the key "tabel" is not known`},
 		{"wrong type", "", []string{"run", "-c", file(t, "processes:\n  a: {source: {table: t}, sink: {stdout: {}}, batch: many}\n")}, 2, `dispatcher.yaml:2:54: processes.a.batch: "many" is not a whole number: write one from 1 to 10000`},
@@ -114,7 +116,7 @@ func TestStatus(t *testing.T) {
 
 	code, stdout, _ := do(t, address, "status", "-c", config)
 	require.Zero(t, code)
-	require.Regexp(t, `a +(no worker|running) +0 +0s +1 +1 `, stdout)
+	require.Regexp(t, `a +(no worker|running) +0 +0s +\S+ +\S+ +1\n`, stdout)
 	code, stdout, _ = do(t, address, "status", "a", "--json")
 	require.Zero(t, code)
 	require.Contains(t, stdout, `{"processes":[{"process":"a","state":"`)

@@ -30,9 +30,9 @@ func TestDeadLetter_FromTheListToTheReceiver(t *testing.T) {
 	code, _, stderr := do(t, address, "run", "--drain", "-c", config)
 	require.Zero(t, code, stderr)
 
-	code, stdout, _ := do(t, address, "dead-letter", "list")
+	code, stdout, _ := do(t, address, "dead-letter", "list", "--wide")
 	require.Zero(t, code)
-	require.Regexp(t, `1 +a +1 +at\.int:\S+ .* 1 +permanent +open +.*422 Unprocessable`, stdout)
+	require.Regexp(t, `1 +a +1 +\S+Z +1 +permanent +open +at\.int:\S+ +.*422 Unprocessable`, stdout)
 	require.Regexp(t, `2 +a +2 `, stdout)
 	_, stdout, _ = do(t, address, "dead-letter", "show", "1")
 	require.Contains(t, stdout, `"record_id": "1"`)
@@ -50,7 +50,7 @@ func TestDeadLetter_FromTheListToTheReceiver(t *testing.T) {
 	expect := regexp.MustCompile(`--expect='(\S+)'`).FindStringSubmatch(stdout)[1]
 	code, _, stderr = do(t, address, "dead-letter", "replay", "2", "-c", config, "--expect", expect)
 	require.Equal(t, 1, code)
-	require.Contains(t, stderr, "nothing was changed: `ordered-dispatcher dead-letter list` shows the positions")
+	require.Contains(t, stderr, "nothing was changed: `ordered-dispatcher dead-letter list --wide` shows the positions")
 	code, _, stderr = do(t, address, "dead-letter", "replay", "1", "-c", config, "--expect", expect, "--reason=the receiver is mended")
 	require.Zero(t, code, stderr)
 	require.Contains(t, stderr, "record 1 of a, dead letter 1, is delivered")

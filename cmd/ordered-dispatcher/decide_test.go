@@ -128,9 +128,9 @@ func TestDecide_AHaltedProcess(t *testing.T) {
 	require.Contains(t, decide(1, "skip", "a", "--reason=x"), "no record is failing")
 	p.stop()
 
-	text := decide(0, "history", "a")
-	require.Regexp(t, `(?m)^2\S+Z +bob +\S+ +skip +4 +refunded by hand +at\.int:\S+ +at\.int:\S+$`, text)
-	require.Regexp(t, `(?m)^2\S+Z +alice +\S+ +retry +3 +mended, I think `, text)
+	text := decide(0, "history", "a", "--wide")
+	require.Regexp(t, `(?m)^2\S+Z +bob +\S+ +skip +4 +at\.int:\S+ +at\.int:\S+ +refunded by hand$`, text)
+	require.Regexp(t, `(?m)^2\S+Z +alice +\S+ +retry +3 .*mended, I think`, text)
 	require.Regexp(t, `(?m)^2\S+Z +\S+ +\S+ +halt +3 +.*422.*$`, text)
 	require.NotContains(t, text, "\x1b")
 	var document struct {

@@ -71,7 +71,7 @@ func startCommand(t testing.TB, database, stdin string, cmd *exec.Cmd) *program 
 	t.Helper()
 	p := &program{t: t, cmd: cmd, stdout: newOutput(), stderr: newOutput(), done: make(chan struct{})}
 	p.cmd.Stdin = strings.NewReader(stdin)
-	p.cmd.Env = []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}
+	p.cmd.Env = append([]string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "COLUMNS=9999"}, cmd.Env...) // lines are not folded
 	if database != "" {
 		p.cmd.Env = append(p.cmd.Env, "DATABASE_URL="+database)
 	}

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -122,7 +121,7 @@ type Output struct {
 func (d *DeadLetters) explain(err error) error {
 	switch {
 	case errors.Is(err, cursor.ErrMoved):
-		return fmt.Errorf("%w; nothing was changed: `ordered-dispatcher dead-letter list` shows the positions", err)
+		return fmt.Errorf("%w; nothing was changed: `ordered-dispatcher dead-letter list --wide` shows the positions", err)
 	case errors.Is(err, cursor.ErrNoDeadLetter):
 		return fmt.Errorf("%w; `ordered-dispatcher dead-letter list` shows the open ones, and with --all also the others", err)
 	case errors.Is(err, cursor.ErrHalted), errors.Is(err, cursor.ErrPaused):
@@ -142,22 +141,8 @@ func replayRight(err error) error {
 	return err
 }
 
-// PrintDeadLetters writes a table for people.
-func PrintDeadLetters(w io.Writer, letters []cursor.DeadLetter) error {
-	if len(letters) == 0 {
-		_, err := fmt.Fprintln(w, "no dead letters")
-		return err
-	}
-	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(columns, "ID\tPROCESS\tRECORD\tPOSITION\tPUT ASIDE\tATTEMPTS\tCLASS\tRESOLUTION\tERROR")
-	for _, l := range letters {
-		fmt.Fprintf(columns, "%d\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", l.ID, visible.Line(l.Process), visible.Short(l.RecordID), visible.Short(string(l.Position)), l.At.UTC().Format(time.RFC3339),
-			l.Failure.Attempts, visible.Line(string(l.Failure.Class)), resolution(l), visible.Line(l.Failure.Error))
-	}
-	return columns.Flush()
-}
-
-func resolution(l cursor.DeadLetter) string {
+// Resolution returns how a dead letter ended, or "open".
+func Resolution(l cursor.DeadLetter) string {
 	if l.Resolution == "" {
 		return "open"
 	}
@@ -195,7 +180,7 @@ func newDeadLetterJSON(l cursor.DeadLetter) deadLetterJSON {
 		Table: l.Table, RecordID: l.RecordID, Key: l.Key, Type: l.Type, CreatedAt: known(l.CreatedAt),
 		Headers: l.Headers, PayloadBytes: len(l.Payload), Withheld: l.Withheld,
 		Attempts: l.Failure.Attempts, FirstFailedAt: l.Failure.First.UTC(), Error: l.Failure.Error, Class: string(l.Failure.Class),
-		Resolution: resolution(l), ResolvedAt: known(l.ResolvedAt), ResolvedBy: l.ResolvedBy, Reason: l.Reason,
+		Resolution: Resolution(l), ResolvedAt: known(l.ResolvedAt), ResolvedBy: l.ResolvedBy, Reason: l.Reason,
 	}
 }
 

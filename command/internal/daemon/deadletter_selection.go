@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"slices"
-	"strings"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
@@ -85,17 +83,6 @@ func (s Selection) None() string {
 		text += " have an error that contains " + visible.Quoted(s.Error)
 	}
 	return text
-}
-
-// PrintSelection lists the dead letters that a command would decide about.
-func PrintSelection(w io.Writer, letters []cursor.DeadLetter, rehearsed string) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "dry run, nothing is changed. Without --dry-run %s of %s %s:\n", Letters(len(letters)), visible.Line(letters[0].Process), rehearsed)
-	if err := PrintDeadLetters(&b, letters); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, visible.Text(b.String()))
-	return err
 }
 
 // Letters writes a number of dead letters in words.

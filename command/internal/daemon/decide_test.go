@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/screen"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 )
@@ -113,16 +114,16 @@ func TestSeek_PrintsAPositionAsStatusAndHistoryDo(t *testing.T) {
 	at := string(outcome.After.Position)
 	require.Regexp(t, `^at\.int:.*Z/-0{19}$`, at)
 	var sought, status, history strings.Builder
-	require.NoError(t, daemon.PrintOutcome(&sought, outcome))
+	require.NoError(t, screen.NewPage(&sought, noEnv).Wide().Outcome(outcome))
 	reader, err := daemon.NewStatusReader(t.Context(), daemon.StatusConfig{Config: config})
 	require.NoError(t, err)
 	defer reader.Close()
 	all, err := reader.Read(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, daemon.PrintStatus(&status, all))
+	require.NoError(t, screen.NewPage(&status, noEnv).Wide().Status(all, nil))
 	events, err := o.History(t.Context(), 1)
 	require.NoError(t, err)
-	require.NoError(t, daemon.PrintHistory(&history, events))
+	require.NoError(t, screen.NewPage(&history, noEnv).Wide().History(events))
 	for _, text := range []string{sought.String(), status.String(), history.String()} {
 		require.Contains(t, text, " "+at)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -135,26 +134,6 @@ func connectFix(err error) string {
 	default:
 		return "start the server, or correct host and port in the connection string"
 	}
-}
-
-// PrintFindings writes one block for each finding, and a last line with their number.
-func PrintFindings(w io.Writer, findings []Finding) error {
-	var b strings.Builder
-	counts := map[Severity]int{}
-	for _, f := range findings {
-		counts[f.Severity]++
-		where := f.Process
-		if where == "" {
-			where = "database"
-		}
-		fmt.Fprintf(&b, "%s: %s: %s\n", visible.Line(where), f.Severity, visible.Indented(f.Problem))
-		if f.Fix != "" {
-			fmt.Fprintf(&b, "    fix: %s\n", strings.ReplaceAll(f.Fix, "\n", "\n          "))
-		}
-	}
-	fmt.Fprintf(&b, "%s, %s, %s\n", amount(counts[Refuse], "error"), amount(counts[Warn], "warning"), amount(counts[Note], "note"))
-	_, err := io.WriteString(w, visible.Text(b.String()))
-	return err
 }
 
 // Verdict returns ErrFindings with the number of findings and the next step; nil if there are only notes.

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/screen"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
@@ -251,7 +252,7 @@ func TestDoctor_SQLOfHostileNamesMeansThemInPsql(t *testing.T) {
 	for range 4 { // what refuses hides what comes after it
 		for _, f := range doctor(t, config) {
 			var text strings.Builder
-			require.NoError(t, daemon.PrintFindings(&text, []daemon.Finding{f}))
+			require.NoError(t, screen.NewPage(&text, noEnv).Wide().Findings([]daemon.Finding{f}))
 			require.NotRegexp(t, `(?m)^\s*(\\|fix: DROP TABLE)`, text.String())
 			sql, _, _ := strings.Cut(f.Fix, ", or ")
 			if regexp.MustCompile(`^(ALTER|CREATE|DROP|GRANT|SELECT) `).MatchString(sql) {
@@ -268,7 +269,7 @@ func TestDoctor_SQLOfHostileNamesMeansThemInPsql(t *testing.T) {
 	for _, columns := range []table.Columns{ordered, {ID: name("absent")}} {
 		config.Processes[0].Source.Columns = columns
 		var text strings.Builder
-		require.NoError(t, daemon.PrintFindings(&text, doctor(t, config)))
+		require.NoError(t, screen.NewPage(&text, noEnv).Wide().Findings(doctor(t, config)))
 		require.Contains(t, text.String(), "fix: ")
 		require.NotRegexp(t, `(?m)^\s*(\\|fix: DROP TABLE)`, text.String())
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/screen"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/migrations"
 )
@@ -134,7 +135,7 @@ func TestDoctor_PassesOnWhatTheSourceFinds(t *testing.T) {
 	require.True(t, daemon.Wrong(findings))
 
 	var text strings.Builder
-	require.NoError(t, daemon.PrintFindings(&text, findings))
+	require.NoError(t, screen.NewPage(&text, noEnv).Wide().Findings(findings))
 	require.Contains(t, text.String(), "a: warning: column created_at of public.bookings defaults to now()")
 	require.Contains(t, text.String(), "\n    fix: name the table behind it in source.table\n")
 	require.Regexp(t, `(?m)^\d+ errors?, \d+ warnings?, \d+ notes?$`, text.String())

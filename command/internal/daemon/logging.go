@@ -16,9 +16,14 @@ import (
 // NewLogger returns a logger for people if w is a terminal, and else one that writes JSON lines.
 func NewLogger(w io.Writer, level slog.Level) *slog.Logger {
 	if visible.IsTerminal(w) {
-		return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly, ReplaceAttr: shown}))
+		return NewTextLogger(w, level)
 	}
 	return slog.New(slog.NewJSONHandler(visible.JSON(w), &slog.HandlerOptions{Level: level, ReplaceAttr: readable}))
+}
+
+// NewTextLogger returns a logger for people.
+func NewTextLogger(w io.Writer, level slog.Level) *slog.Logger {
+	return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly, ReplaceAttr: shown}))
 }
 
 // Adopt logs the lines that libraries print by themselves. For example, net/http prints bytes that a receiver sends

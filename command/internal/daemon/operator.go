@@ -70,6 +70,14 @@ type Outcome struct {
 	Problem string
 }
 
+// Expected describes the record or place to which o.Expect belongs.
+func (o Outcome) Expected() string {
+	if f := o.Before.Failure; f != nil && o.Expect == f.Position && f.RecordID != "" {
+		return "record " + visible.Short(f.RecordID) + " still fails"
+	}
+	return "the cursor has not moved"
+}
+
 // ListRecords is how many records an outcome lists.
 const ListRecords = 20
 
@@ -348,12 +356,12 @@ func (o Outcome) count() string {
 	case o.Records.Total == 1:
 		return "1 record is"
 	default:
-		return o.total() + " records are"
+		return o.Total() + " records are"
 	}
 }
 
-// total describes how many there are, as far as they are counted.
-func (o Outcome) total() string {
+// Total describes how many records there are, as far as they are counted.
+func (o Outcome) Total() string {
 	if o.Records.Total >= table.MaxLagRecords {
 		return fmt.Sprintf("%d or more", o.Records.Total)
 	}

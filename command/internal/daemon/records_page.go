@@ -189,7 +189,7 @@ func (p *page) record(ctx context.Context, r processor.Record, sequence int64, a
 }
 
 func (p *page) omit(e operator.Event) error {
-	return writeJSON(p.w, omittedLine{omission{e.Action, recordOf(e), e.From, e.To, e.At.UTC()}})
+	return writeJSON(p.w, omittedLine{omission{e.Action, RecordOf(e), e.From, e.To, e.At.UTC()}})
 }
 
 // omittedLine is the line about records that the process passed without a delivery. Fields may be added, never changed.

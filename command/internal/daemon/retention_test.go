@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/screen"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
@@ -57,7 +58,7 @@ func paused(t testing.TB, process, position string) (*pgxpool.Pool, daemon.Confi
 func kept(t testing.TB, all []daemon.Retention) map[string]string {
 	t.Helper()
 	var text strings.Builder
-	require.NoError(t, daemon.PrintPartitions(&text, all))
+	require.NoError(t, screen.NewPage(&text, noEnv).Wide().Partitions(all))
 	why := map[string]string{}
 	for _, line := range strings.Split(text.String(), "\n") {
 		name, reason, no := strings.Cut(strings.TrimSpace(line), "  no ")

@@ -51,6 +51,7 @@ type Status struct {
 	unread    bool            // the source cannot be read
 	roles     []string        // of its workers
 	bounds    leaseBounds     // of a transaction of its lease
+	looked    time.Time       // when its row was read, by this machine
 }
 
 // Lag describes the records that are committed and not delivered yet.
@@ -105,6 +106,9 @@ func NewStatusReader(ctx context.Context, c StatusConfig) (*StatusReader, error)
 // Close closes the connections.
 func (r *StatusReader) Close() { r.pool.Close() }
 
+// Masked returns the text of an error of Read, without the secrets of the configuration.
+func (r *StatusReader) Masked(err error) string { return r.secrets.Replace(err.Error()) }
+
 // Read returns one status for each process. It returns a *UsageError for a process that is not known.
 func (r *StatusReader) Read(ctx context.Context) ([]Status, error) {
 	rows, err := r.store.List(ctx)
@@ -114,8 +118,8 @@ func (r *StatusReader) Read(ctx context.Context) ([]Status, error) {
 	if err != nil {
 		return nil, Reachable(err)
 	}
-	processes := r.config.Config.Processes
-	all, err := r.choose(ctx, statuses(rows, processes))
+	looked := time.Now()
+	all, err := r.choose(ctx, statuses(rows, r.config.Config.Processes))
 	if err != nil {
 		return nil, err
 	}
@@ -145,6 +149,7 @@ func (r *StatusReader) Read(ctx context.Context) ([]Status, error) {
 		}
 		r.explain(ctx, &all[i], lockers, long)
 		all[i].see(seen)
+		all[i].looked = looked
 	}
 	r.each(ctx, all, func(ctx context.Context, s *Status) {
 		if _, ok := r.process(s.Process); ok {

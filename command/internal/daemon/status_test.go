@@ -14,8 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/screen"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -27,8 +29,7 @@ func status(t testing.TB, config daemon.Config, process string) (all []daemon.St
 	defer reader.Close()
 	all, err = reader.Read(t.Context())
 	require.NoError(t, err)
-	var text, line strings.Builder
-	require.NoError(t, daemon.PrintStatus(&text, all))
+	var line strings.Builder
 	require.NoError(t, daemon.PrintStatusJSON(&line, all))
 	require.Equal(t, 1, strings.Count(line.String(), "\n"))
 	var list struct{ Processes []map[string]any }
@@ -37,8 +38,26 @@ func status(t testing.TB, config daemon.Config, process string) (all []daemon.St
 	if len(all) > 0 {
 		document = list.Processes[0]
 	}
-	return all, text.String(), document
+	return all, words(all), document
 }
+
+// words are what people read of statuses: a line for each, and its notes.
+func words(all []daemon.Status) string {
+	var b strings.Builder
+	for _, s := range all {
+		fmt.Fprintf(&b, "%s  %s  %s  %s  %d  %d  %s  %s\n", visible.Line(s.Process), s.Shown(), screen.Waiting(s), screen.Oldest(s),
+			s.Sequence, s.Epoch, screen.Dash(s.Holder), screen.Dash(string(s.Position)))
+	}
+	for _, s := range all {
+		for _, note := range s.Notes() {
+			fmt.Fprintf(&b, "%s: %s\n", visible.Line(s.Process), visible.Inline(note))
+		}
+	}
+	return visible.Text(b.String())
+}
+
+// noEnv is an empty environment.
+func noEnv(string) (string, bool) { return "", false }
 
 // statusUntil is status once process a, or the first one, is as wanted.
 func statusUntil(t testing.TB, config daemon.Config, wanted func(daemon.Status) bool) (all []daemon.Status, table string, document map[string]any) {
@@ -226,7 +245,7 @@ func TestStatus_WithoutAFileKnowsTheRows(t *testing.T) {
 	pool := database(t)
 	alone := daemon.Config{Database: pgtest.URL(t), Schema: schema}
 	_, text, _ := status(t, alone, "")
-	require.Contains(t, text, "no cursors yet")
+	require.Empty(t, text)
 
 	insert(t, pool, 1)
 	require.NoError(t, drain(t, configure(t, pgtest.URL(t), stdoutProcess)))
@@ -315,21 +334,4 @@ func TestStatus_SaysTheFixForMissingTables(t *testing.T) {
 	require.ErrorContains(t, err, "list cursors: ")
 	require.ErrorContains(t, err, "ordered-dispatcher migrate up")
 	require.Equal(t, daemon.ExitFailed, daemon.ExitCode(err))
-}
-
-func TestWatch_RepeatsUntilInterrupted(t *testing.T) {
-	t.Parallel()
-	_, config := fixture(t, stdoutProcess)
-	reader, err := daemon.NewStatusReader(t.Context(), daemon.StatusConfig{Config: config})
-	require.NoError(t, err)
-	defer reader.Close()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var out buffer
-	done := make(chan error, 1)
-	go func() { done <- daemon.Watch(ctx, &out, reader, daemon.PrintStatusJSON) }()
-	require.Eventually(t, func() bool { return strings.Count(out.String(), "\n") >= 2 }, 30*time.Second, 10*time.Millisecond)
-	cancel()
-	require.NoError(t, waittest.Receive(t, done, "the watch ends"))
-	require.NotContains(t, out.String(), "\x1b", "no control characters but on a terminal")
 }

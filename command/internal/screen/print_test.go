@@ -1,4 +1,4 @@
-package daemon_test
+package screen_test
 
 import (
 	"bytes"
@@ -22,10 +22,10 @@ func TestPrint_NothingOfARecordReachesATerminalUnseen(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		hostile := rapid.StringOf(rapid.OneOf(rapid.Rune(), rapid.SampledFrom([]rune("\x1b\r\x07\x7f\u0085\u009b\u202e\u2066\u200f\u2028")))).Draw(t, "text")
 		var b bytes.Buffer
-		require.NoError(t, daemon.PrintOutcome(&b, daemon.Outcome{Text: hostile, Problem: hostile}))
-		require.NoError(t, daemon.PrintFindings(&b, []daemon.Finding{{Process: hostile, Problem: hostile, Fix: hostile}}))
-		require.NoError(t, daemon.PrintStatus(&b, []daemon.Status{{Row: cursor.Row{Process: hostile, Holder: hostile, Position: cursor.Position(hostile)}, Problem: hostile}}))
-		require.NoError(t, daemon.PrintHistory(&b, []operator.Event{{Process: hostile, Actor: hostile, Action: hostile, Reason: hostile, From: cursor.Position(hostile)}}))
+		require.NoError(t, page(&b).Outcome(daemon.Outcome{Text: hostile, Problem: hostile}))
+		require.NoError(t, page(&b).Findings([]daemon.Finding{{Process: hostile, Problem: hostile, Fix: hostile}}))
+		require.NoError(t, page(&b).Status([]daemon.Status{{Row: cursor.Row{Process: hostile, Holder: hostile, Position: cursor.Position(hostile)}, Problem: hostile}}, nil))
+		require.NoError(t, page(&b).History([]operator.Event{{Process: hostile, Actor: hostile, Action: hostile, Reason: hostile, From: cursor.Position(hostile)}}))
 		for _, r := range b.String() {
 			if r != '\n' && r != '\t' {
 				require.False(t, unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp), "%q", r)
@@ -43,10 +43,10 @@ func TestPrint_ALongIDIsCutForPeopleAndWholeForPrograms(t *testing.T) {
 	event := operator.Event{Action: "dead_letter", From: cursor.Position(long), To: cursor.Position(long), Detail: json.RawMessage(`{"record_id":"` + long + `"}`)}
 	status := daemon.Status{Row: cursor.Row{Process: "a", State: cursor.Halted, Position: cursor.Position(long), Failure: failure}}
 	var people, program bytes.Buffer
-	require.NoError(t, daemon.PrintDeadLetters(&people, []cursor.DeadLetter{letter, {}}))
-	require.NoError(t, daemon.PrintStatus(&people, []daemon.Status{status}))
-	require.NoError(t, daemon.PrintHistory(&people, []operator.Event{event}))
-	require.NoError(t, daemon.PrintOutcome(&people, daemon.Outcome{Records: &table.Span{Total: 1, Records: []processor.Record{{ID: long, Position: cursor.Position(long)}}}}))
+	require.NoError(t, page(&people).DeadLetters([]cursor.DeadLetter{letter, {}}))
+	require.NoError(t, page(&people).Status([]daemon.Status{status}, nil))
+	require.NoError(t, page(&people).History([]operator.Event{event}))
+	require.NoError(t, page(&people).Outcome(daemon.Outcome{Records: &table.Span{Total: 1, Records: []processor.Record{{ID: long, Position: cursor.Position(long)}}}}))
 	require.Less(t, people.Len(), 10_000)
 	require.Contains(t, people.String(), "(200000 bytes, sha256 ")
 

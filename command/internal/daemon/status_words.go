@@ -2,10 +2,7 @@ package daemon
 
 import (
 	"fmt"
-	"io"
-	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
@@ -13,30 +10,8 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
-// PrintStatus writes a table for people, and below it what needs their attention.
-func PrintStatus(w io.Writer, all []Status) error {
-	if len(all) == 0 {
-		_, err := fmt.Fprintln(w, "no cursors yet: the first `ordered-dispatcher run` makes one for each process")
-		return err
-	}
-	var b strings.Builder
-	columns := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(columns, "PROCESS\tSTATE\tLAG\tOLDEST\tSEQUENCE\tEPOCH\tHOLDER\tPOSITION")
-	for _, s := range all {
-		fmt.Fprintf(columns, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n", visible.Line(s.Process), s.state(), s.lagRecords(), s.lagAge(),
-			s.Sequence, s.Epoch, dash(s.Holder), dash(visible.Cut(string(s.Position))))
-	}
-	columns.Flush()
-	for _, s := range all {
-		for _, note := range s.notes() {
-			fmt.Fprintf(&b, "%s: %s\n", visible.Line(s.Process), visible.Inline(note))
-		}
-	}
-	_, err := io.WriteString(w, visible.Text(b.String()))
-	return err
-}
-
-func (s Status) state() string {
+// Shown returns the state as people and programs see it: that of the row, or what is wrong although it runs.
+func (s Status) Shown() string {
 	switch {
 	case s.New:
 		return "new"
@@ -51,27 +26,9 @@ func (s Status) state() string {
 	}
 }
 
-func (s Status) lagRecords() string {
-	switch {
-	case s.Lag == nil:
-		return "-"
-	case s.Lag.Records >= table.MaxLagRecords:
-		return fmt.Sprintf("%d or more", s.Lag.Records)
-	default:
-		return strconv.FormatInt(s.Lag.Records, 10)
-	}
-}
-
-func (s Status) lagAge() string {
-	if s.Lag == nil || s.Lag.Age == nil {
-		return "-"
-	}
-	return round(*s.Lag.Age)
-}
-
-// notes returns what a table has no room for: first the reason that holds delivery up, then what would hold it up
+// Notes returns what a table has no room for: first the reason that holds delivery up, then what would hold it up
 // after that.
-func (s Status) notes() []string {
+func (s Status) Notes() []string {
 	var notes []string
 	kind := HoldKind("")
 	if s.Hold != nil {
@@ -126,14 +83,6 @@ func command(w table.Writer) string {
 	default:
 		return " after " + w.Command
 	}
-}
-
-// dash returns the text for a cell of a table: a dash if it is empty.
-func dash(text string) string {
-	if text = visible.Line(text); text == "" {
-		return "-"
-	}
-	return text
 }
 
 func round(d time.Duration) string {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
@@ -13,46 +12,8 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
-// PrintPartitions writes for people, for each table, how far its processes have come and which partitions are safe to
-// drop.
-func PrintPartitions(w io.Writer, all []Retention) error {
-	var b strings.Builder
-	for i, t := range all {
-		if i > 0 {
-			b.WriteString("\n")
-		}
-		t.print(&b)
-	}
-	_, err := io.WriteString(w, visible.Text(b.String()))
-	return err
-}
-
-func (t Retention) print(b *strings.Builder) {
-	fmt.Fprintf(b, "%s\n", visible.Line(t.Table))
-	for _, reader := range t.Readers {
-		fmt.Fprintf(b, "  %s (%s): %s\n", visible.Line(reader.Process), visible.Line(reader.State), visible.Inline(reader.has()))
-	}
-	for _, process := range t.Unknown {
-		fmt.Fprintf(b, "  %s: its cursor is in the database and not in the file, so no command can find out which table it reads\n", visible.Line(process))
-	}
-	if len(t.Partitions) == 0 {
-		b.WriteString("  no partitions\n")
-		return
-	}
-	columns := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(columns, "  PARTITION\tSAFE TO DROP\tWHY NOT")
-	for _, p := range t.Partitions {
-		safe := "yes"
-		if !p.Safe() {
-			safe = "no"
-		}
-		fmt.Fprintf(columns, "  %s\t%s\t%s\n", visible.Line(p.Name()), safe, visible.Line(p.why()))
-	}
-	columns.Flush()
-}
-
-// has describes what a process has delivered.
-func (r Reader) has() string {
+// Has describes what a process has delivered.
+func (r Reader) Has() string {
 	switch {
 	case r.Problem != "":
 		return "cannot be checked: " + r.Problem
@@ -67,8 +28,8 @@ func (r Reader) has() string {
 	}
 }
 
-// why explains why a partition is not safe.
-func (p Part) why() string {
+// Why explains why a partition is not safe.
+func (p Part) Why() string {
 	var why []string
 	for _, u := range p.Undelivered {
 		why = append(why, fmt.Sprintf("%s has not delivered %s of it", u.Process, countOf(u.Records)))

@@ -1,4 +1,4 @@
-package daemon_test
+package screen_test
 
 import (
 	"strings"
@@ -14,7 +14,7 @@ func TestHistory_ShowsWhoWasLoggedInBesideTheActor(t *testing.T) {
 	t.Parallel()
 	events := []operator.Event{{Action: "skip", Actor: "claims to be alice", User: "mallory", Reason: "r"}}
 	var table, document strings.Builder
-	require.NoError(t, daemon.PrintHistory(&table, events))
+	require.NoError(t, page(&table).History(events))
 	require.Regexp(t, `ACTOR +USER +ACTION[\s\S]+claims to be alice +mallory +skip`, table.String())
 	require.NoError(t, daemon.PrintHistoryJSON(&document, events))
 	require.Contains(t, document.String(), `"actor":"claims to be alice","db_user":"mallory"`)

@@ -1,0 +1,124 @@
+package screen
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// Fold folds a line of text at spaces, so that it is not wider than the width. Each further line begins with the
+// indent. Fold breaks no command in backquotes, and no SQL that begins the line or follows a colon: people paste these.
+// So a line may be wider if its first part is. A width of 0 folds nothing. Line breaks in the text stay, and the line
+// after one begins anew.
+func Fold(text string, width int, indent string) string {
+	if width <= 0 {
+		return text
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = foldLine(line, width, indent)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func foldLine(line string, width int, indent string) string {
+	if ansi.StringWidth(line) <= width {
+		return line
+	}
+	var b strings.Builder
+	begin := leading(line)
+	b.WriteString(begin)
+	column, fresh := len(begin), true
+	for _, part := range parts(line[len(begin):]) {
+		size := ansi.StringWidth(part)
+		switch {
+		case fresh:
+		case column+1+size <= width:
+			b.WriteByte(' ')
+			column++
+		default:
+			b.WriteString("\n" + indent)
+			column = len(indent)
+		}
+		b.WriteString(part)
+		column, fresh = column+size, false
+	}
+	return b.String()
+}
+
+// verbs begin the SQL that our texts propose.
+var verbs = regexp.MustCompile(`^(ALTER|ANALYZE|COMMIT PREPARED|CREATE|DELETE FROM|DROP|GRANT|INSERT INTO|REASSIGN|REINDEX|REVOKE|ROLLBACK|SELECT|SET|TRUNCATE|UPDATE|VACUUM|WITH) `)
+
+// parts splits a line where it may be folded.
+func parts(line string) []string {
+	var all []string
+	before := ":" // at the start of the line, as after a colon
+	for line != "" {
+		n := whole(line, before)
+		part := line[:n]
+		all = append(all, part)
+		line = strings.TrimLeft(line[n:], " ")
+		before = part
+	}
+	return all
+}
+
+// whole returns the length of the first part of a text: a word, a command in backquotes, a quoted value, or SQL.
+func whole(text, before string) int {
+	if verbs.MatchString(text) && (strings.HasSuffix(before, ":") || strings.HasSuffix(before, ";")) {
+		return statement(text)
+	}
+	end := word(text)
+	if at := strings.IndexByte(text[:end], '`'); at >= 0 && strings.Count(text[:end], "`")%2 == 1 {
+		if closing := strings.IndexByte(text[end:], '`'); closing >= 0 {
+			end += closing + 1
+			return end + word(text[end:])
+		}
+	}
+	if at := strings.Index(text[:end], "='"); at >= 0 {
+		if closing := strings.IndexByte(text[at+2:], '\''); closing >= 0 {
+			end = max(end, at+2+closing+1)
+			return end + word(text[end:])
+		}
+	}
+	return end
+}
+
+// word returns the length of what comes before the next space.
+func word(text string) int {
+	if at := strings.IndexByte(text, ' '); at >= 0 {
+		return at
+	}
+	return len(text)
+}
+
+// statement returns the length of the SQL at the start of a text: up to a semicolon, or to the end of its sentence.
+func statement(text string) int {
+	quote := byte(0)
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '\'' || c == '"':
+			quote = c
+		case c == ';':
+			return i + 1 + word(text[i+1:])
+		case (c == '.' || c == ',') && strings.HasPrefix(text[i+1:], " ") && ends(text[i+2:]):
+			return i + 1
+		}
+	}
+	return len(text)
+}
+
+// ends reports whether what follows a full stop or a comma is a sentence again, and not SQL.
+func ends(rest string) bool {
+	for _, next := range []string{"If ", "The ", "In ", "It ", "as ", "then ", "with the "} {
+		if strings.HasPrefix(rest, next) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,84 @@
+package live
+
+import (
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+)
+
+// pressed takes a key. A dialog takes all of them but ctrl+c.
+func (m *model) pressed(key tea.KeyPressMsg) tea.Cmd {
+	name := key.String()
+	switch {
+	case name == "ctrl+c":
+		return tea.Quit
+	case m.dialog != nil:
+		cmd, done := m.dialog.pressed(key)
+		if done {
+			m.dialog = nil
+		}
+		return cmd
+	case m.help:
+		m.help = false
+		return nil
+	}
+	switch name {
+	case "q":
+		return tea.Quit
+	case "?":
+		m.help = true
+	case "up", "k":
+		m.move(-1)
+	case "down", "j":
+		m.move(1)
+	case "pgup":
+		m.move(-m.room())
+	case "pgdown":
+		m.move(m.room())
+	case "home", "g":
+		m.move(-len(m.all))
+	case "end", "G", "shift+g":
+		m.move(len(m.all))
+	case "enter", "right", "l":
+		m.open = m.at() >= 0
+	case "esc", "left", "h", "backspace":
+		m.open, m.head = false, nil
+	case "v":
+		return m.askHead()
+	case "p":
+		return m.begin(m.pauses())
+	case "r":
+		return m.begin(Retry)
+	}
+	return nil
+}
+
+// pauses returns what the key p does: a paused process is resumed.
+func (m *model) pauses() Verb {
+	if s, ok := m.process(); ok && s.State == cursor.Paused {
+		return Resume
+	}
+	return Pause
+}
+
+// move goes to another process, which is open if this one is.
+func (m *model) move(by int) {
+	if len(m.all) == 0 {
+		return
+	}
+	to := min(max(m.at()+by, 0), len(m.all)-1)
+	if m.all[to].Process != m.chosen {
+		m.chosen, m.head = m.all[to].Process, nil
+	}
+}
+
+// begin rehearses a decision about the chosen process.
+func (m *model) begin(v Verb) tea.Cmd {
+	s, ok := m.process()
+	if !ok {
+		return nil
+	}
+	d, cmd := newDialog(m.ctx, m.desk, v, s.Process)
+	m.dialog = d
+	return cmd
+}
