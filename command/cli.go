@@ -33,6 +33,7 @@ type cli struct {
 	Resume     resumeCommand     `cmd:"" help:"Resume a paused process."`
 	Retry      retryCommand      `cmd:"" help:"Try the failing record again at once, and count its attempts from one. Also resumes a halted process."`
 	Skip       skipCommand       `cmd:"" help:"Pass over the failing record, and only that one, for good. Also resumes a halted process."`
+	Amend      amendCommand      `cmd:"" help:"Deliver the failing record with another payload. Its row stays as it is. Also resumes a halted process. Needs -c."`
 	Seek       seekCommand       `cmd:"" help:"Move the cursor of a process forward or back. Also resumes a halted process. Needs -c."`
 	Show       showCommand       `cmd:"" help:"Print records again that a process has delivered, for a receiver that lacks them. Changes nothing."`
 	Restored   restoredCommand   `cmd:"" help:"Record that the database was restored from a backup or a snapshot. Processes go on under numbers and keys that were never used."`

@@ -37,6 +37,9 @@ func (s *shift) deliverChunk(records []Record) (done int, err error) {
 	if err := s.writeOff(s.progress.sent.gone(s.lease.Position(), records[0].Position)); err != nil {
 		return 0, err // TestSequence_NoNumberStandsForTwoRecordsWhenARowIsDeleted
 	}
+	if err := s.amend(records); err != nil {
+		return 0, err
+	}
 	if failure := s.prepareNext(records); failure != nil {
 		return s.failed(s.deliveries(records[:1])[0], failure) // TestPrepare_AnOutageIsTriedAgainAndNothingPassesTheRecord
 	}
@@ -66,9 +69,11 @@ func (s *shift) deliverChunk(records []Record) (done int, err error) {
 }
 
 // chunk is how many of the records go together: at most those of one advance, of the same fate, and ready. A record
-// that could not be read goes alone, and none goes with records after one that is gone.
+// that could not be read goes alone, none goes with records after one that is gone, and one that may be amended is the
+// first.
 func (s *shift) chunk(records []Record) int {
 	n := readable(records[:s.config.readyOnes(records[:min(len(records), s.chunkLimit())])])
+	n = s.progress.amended.unamended(records, n)
 	return s.progress.sent.whole(s.lease.Position(), records, n)
 }
 
