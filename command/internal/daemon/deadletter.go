@@ -178,7 +178,7 @@ type deadLetterJSON struct {
 	CreatedAt     *time.Time        `json:"created_at"`
 	Headers       map[string]string `json:"headers,omitempty"`
 	PayloadBytes  int               `json:"payload_bytes,omitempty"`
-	Amended       bool              `json:"amended,omitempty"` // the payload is the one that an operator had given to the record
+	Amended       bool              `json:"amended,omitempty"`  // the payload is the one that an operator had given to the record
 	Withheld      bool              `json:"withheld,omitempty"` // this role may not read headers and payload
 	Attempts      int               `json:"attempts"`
 	FirstFailedAt time.Time         `json:"first_failed_at"`
