@@ -19,6 +19,7 @@ type cli struct {
 	LogLevel level            `help:"Log at this level and above: debug, info, warn or error." default:"info" placeholder:"LEVEL"`
 	Version  kong.VersionFlag `help:"Print the version."`
 
+	Init       initCommand       `cmd:"" help:"Write a configuration for a table of the database, and print what the table lacks. Without a table, list those that there are."`
 	Run        runCommand        `cmd:"" help:"Run the processes of a file. Any number of workers may run the same process; one of them delivers."`
 	Migrate    migrateCommand    `cmd:"" help:"Create, show or remove the cursor tables. Create or prepare the tables that producers write to."`
 	Check      checkCommand      `cmd:"" help:"Check a file without a database."`
