@@ -37,6 +37,7 @@ type cli struct {
 	Amend      amendCommand      `cmd:"" help:"Deliver the failing record with another payload. Its row stays as it is. Also resumes a halted process. Needs -c."`
 	Seek       seekCommand       `cmd:"" help:"Move the cursor of a process forward or back. Also resumes a halted process. Needs -c."`
 	Show       showCommand       `cmd:"" help:"Show where a record is in each process, or print records again that a process has delivered, for a receiver that lacks them. Changes nothing."`
+	Tail       tailCommand       `cmd:"" help:"Follow the deliveries of a process, its failures, and what operators decide. Changes nothing."`
 	Restored   restoredCommand   `cmd:"" help:"Record that the database was restored from a backup or a snapshot. Processes go on under numbers and keys that were never used."`
 	History    historyCommand    `cmd:"" help:"Show what was done to a process, when, by whom and why."`
 	Process    processCommand    `cmd:"" help:"Rename or forget the cursor of a process."`
