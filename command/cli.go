@@ -38,6 +38,7 @@ type cli struct {
 	Seek       seekCommand       `cmd:"" help:"Move the cursor of a process forward or back. Also resumes a halted process. Needs -c."`
 	Show       showCommand       `cmd:"" help:"Show where a record is in each process, or print records again that a process has delivered, for a receiver that lacks them. Changes nothing."`
 	Tail       tailCommand       `cmd:"" help:"Follow the deliveries of a process, its failures, and what operators decide. Changes nothing."`
+	SendTest   sendTestCommand   `cmd:"" help:"Send one marked test through the sink of a process. No record is sent, and the cursor stays where it is."`
 	Restored   restoredCommand   `cmd:"" help:"Record that the database was restored from a backup or a snapshot. Processes go on under numbers and keys that were never used."`
 	History    historyCommand    `cmd:"" help:"Show what was done to a process, when, by whom and why."`
 	Process    processCommand    `cmd:"" help:"Rename or forget the cursor of a process."`
