@@ -134,16 +134,20 @@ func printOne(b *strings.Builder, r Found) {
 const foldedWidth = 80
 
 // folded breaks a text into lines between words. The lines after the first one begin with the indent.
-func folded(text, indent string) string {
+func folded(text, indent string) string { return foldedAfter("", text, indent) }
+
+// foldedAfter is folded for a text that follows a head, which stays as it is.
+func foldedAfter(head, text, indent string) string {
 	var b strings.Builder
-	column := 0
+	b.WriteString(head)
+	column := utf8.RuneCountInString(head)
 	for _, word := range strings.Fields(visible.Inline(text)) {
 		n := utf8.RuneCountInString(word)
 		switch {
-		case column > 0 && column+1+n > foldedWidth:
+		case b.Len() > len(head) && column+1+n > foldedWidth:
 			b.WriteString("\n" + indent)
 			column = len(indent)
-		case column > 0:
+		case b.Len() > len(head):
 			b.WriteString(" ")
 			column++
 		}

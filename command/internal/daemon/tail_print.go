@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
@@ -14,8 +15,8 @@ const tailTime = "15:04:05.000"
 
 // PrintTailed writes a line for people, in at most 80 columns as far as the texts of others allow it.
 func PrintTailed(w io.Writer, o Tailed) error {
-	line := fmt.Sprintf("%s %-10s %s", o.At.UTC().Format(tailTime), o.What, o.detail())
-	_, err := io.WriteString(w, folded(line, "                        "))
+	head := fmt.Sprintf("%s %-10s ", o.At.UTC().Format(tailTime), visible.Line(o.What))
+	_, err := io.WriteString(w, foldedAfter(head, o.detail(), strings.Repeat(" ", len(head))))
 	return err
 }
 
