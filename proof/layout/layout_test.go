@@ -55,6 +55,7 @@ var arrows = map[string][]string{
 	"payload":                {"claim", "internal/packed", "internal/zstd", "processor"},
 	"upcast":                 {"internal/packed", "internal/visible", "processor"},
 	"inbox":                  {"internal/signature"},
+	"command/internal/draft": {"internal/knob", "internal/pgname", "internal/visible", "sinks", "sources/table"},
 }
 
 // TestImports holds the arrows of the architecture:
