@@ -83,12 +83,12 @@ func (o *Operator) Needs(duties ...Duty) []privilege.Privilege {
 				o.may("SELECT", "cursor_pruned"),
 				o.may("SELECT", "dead_letter", tables.LetterColumns...),
 				o.may("UPDATE", "dead_letter", "process_name", "resolution", "resolved_at", "resolved_by", "reason"),
-				o.may("SELECT", "cursor_amended", "process_name", "position", "dedup_key", "table_name", "record_id", "original", "actor", "db_user", "reason", "at"),
+				o.may("SELECT", "cursor_amended", "process_name"),
 				o.may("UPDATE", "cursor_amended", "process_name"),
 				o.may("DELETE", "cursor_amended"))
 		case DutyAmend:
 			needed = append(needed,
-				o.may("SELECT", "cursor_amended", "payload"),
+				o.may("SELECT", "cursor_amended"),
 				o.may("INSERT", "cursor_amended", amendedColumns...),
 				o.may("UPDATE", "cursor_amended", "payload", "original", "actor", "db_user", "reason", "at"))
 		case DutyReplay:
@@ -100,7 +100,7 @@ func (o *Operator) Needs(duties ...Duty) []privilege.Privilege {
 				o.may("SELECT", "cursor_pruned"),
 				o.may("INSERT", "cursor_pruned", "table_name", "kind", "through", "mode", "place", "removed"),
 				o.may("UPDATE", "cursor_pruned", "kind", "through", "mode", "place", "removed", "at"),
-				o.may("SELECT", "cursor_amended", "process_name", "position", "table_name"),
+				o.may("SELECT", "cursor_amended"),
 				o.may("DELETE", "cursor_amended"))
 		case DutyErase:
 			needed = append(needed,

@@ -15,9 +15,6 @@ var ErrNoKey = errors.New("the source reads no key")
 // errNoValue reports a text that is no value of the column's type, so no row has it.
 var errNoValue = errors.New("the column has no such value")
 
-// lookupTime bounds a search for records by a column that may have no index.
-const lookupTime = "10s"
-
 // maxMatches is how many rows with one value a search sorts.
 const maxMatches = 10_000
 
@@ -49,7 +46,7 @@ func (s *Source) by(ctx context.Context, column, value string, limit int) (recor
 		where = "(\n" + s.config.Where + "\n)"
 	}
 	err = s.ask(ctx, "look for a record of", func(l *layout, ask asker) error {
-		if _, err := ask("SET LOCAL statement_timeout = '" + lookupTime + "'"); err != nil {
+		if _, err := ask(fmt.Sprintf("SET LOCAL statement_timeout = %d", s.waits.lookup.Milliseconds())); err != nil {
 			return err
 		}
 		columns := "t." + quote(s.config.Columns.ID)
@@ -62,7 +59,7 @@ func (s *Source) by(ctx context.Context, column, value string, limit int) (recor
 		case malformed(err):
 			err = errNoValue
 		case slow(err):
-			err = fmt.Errorf("it was not found within %s: an index on %s would lead to it at once: %w", lookupTime, quote(column), err)
+			err = fmt.Errorf("it was not found within %v: an index on %s would lead to it at once: %w", s.waits.lookup, quote(column), err)
 		}
 		return err
 	})
