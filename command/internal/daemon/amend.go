@@ -10,7 +10,6 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/packed"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
@@ -36,7 +35,7 @@ func (o *Operator) Amend(ctx context.Context, payload []byte, d cursor.Decision)
 	text := fmt.Sprintf("record %s of %s is delivered with the given payload (%s) instead of that of its row (%s), now and whenever it is sent again. "+
 		"It keeps its dedup key, and is tried at once, with its attempts counted anew%s",
 		visible.Short(record.ID), o.process, weighed(payload), weighed(record.Payload), o.afterwards(change))
-	if packed.Fault(record.Headers) != nil {
+	if len(record.Amend(payload).Headers) < len(record.Headers) {
 		text += ". The payload of the row is compressed or a reference; the given one is taken as it is"
 	}
 	return o.outcome(ctx, change, text, change.Before.Position, record.Position), nil
