@@ -30,7 +30,7 @@ func (s *shift) deliver(records []Record) error {
 // deliverChunk hands over the first of the records, as many as go together, and returns how many are done with.
 //
 // The order of its steps is the promise of the loop: the numbers of records that are gone are written off before
-// a number is given; what the sink was called with is noted before anything is written; the advance over the
+// a number is given; a record that was amended is prepared with its new payload; what the sink was called with is noted before anything is written; the advance over the
 // acknowledged records is durable before the failure of the next one is written, since the row names the record
 // after the cursor.
 func (s *shift) deliverChunk(records []Record) (done int, err error) {
