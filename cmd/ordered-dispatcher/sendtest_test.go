@@ -3,13 +3,18 @@ package main_test
 import (
 	"context"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/inbox"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/brokertest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
@@ -103,4 +108,51 @@ func TestSendTest_OfSinksInTheDatabaseAndOfLines(t *testing.T) {
 		require.Equal(t, want.code, code, process)
 		require.Contains(t, strings.Join(strings.Fields(stderr), " "), want.text, process)
 	}
+}
+
+// A broker gets the test with its mark, and the record after it as if it had not been there.
+func TestSendTest_ReachesBrokersAndChildren(t *testing.T) {
+	t.Parallel()
+	rabbit, k := brokertest.SharedRabbitMQ(t), brokertest.SharedKafka(t)
+	connection, err := amqp.Dial(rabbit.URL(rabbit.Addr()))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = connection.Close() })
+	channel, err := connection.Channel()
+	require.NoError(t, err)
+	const name = "tests of send-test"
+	_, err = channel.QueueDeclare(name, true, false, false, false, nil)
+	require.NoError(t, err)
+	client, err := kgo.NewClient(kgo.SeedBrokers(k.Addr()), kgo.ConsumeTopics("send-test"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	_, err = kadm.NewClient(client).CreateTopic(t.Context(), 1, 1, nil, "send-test")
+	require.NoError(t, err)
+	child := `while read -r line; do echo "$line" | sed "s/.*\"dedup_key\":\(.*\)}/{\"dedup_key\":\1,\"attempt\":1,\"ok\":true}/"; done`
+	config := processes(t, map[string]string{
+		"rabbit": `rabbitmq: {url: "` + rabbit.URL(rabbit.Addr()) + `", routing_key: "` + name + `"}`,
+		"kafka":  `kafka: {brokers: ["` + k.Addr() + `"], topic: send-test}`,
+		"child":  "exec: {command: [sh, -c, '" + child + "']}",
+	})
+	address, _ := database(t, 1)
+	for _, process := range []string{"rabbit", "kafka", "child"} {
+		code, _, stderr := do(t, address, "send-test", process, "-c", config)
+		require.Zero(t, code, "%s: %s", process, stderr)
+	}
+	code, _, stderr := do(t, address, "run", "--drain", "-c", config)
+	require.Zero(t, code, stderr)
+	for _, want := range []any{"true", nil} {
+		d, ok, err := channel.Get(name, true)
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.Equal(t, want, d.Headers["ordered-test"])
+	}
+	var marks []bool
+	for len(marks) < 2 {
+		fetches := client.PollFetches(t.Context())
+		require.NoError(t, fetches.Err())
+		fetches.EachRecord(func(r *kgo.Record) {
+			marks = append(marks, slices.ContainsFunc(r.Headers, func(h kgo.RecordHeader) bool { return h.Key == "ordered-test" && string(h.Value) == "true" }))
+		})
+	}
+	require.Equal(t, []bool{true, false}, marks)
 }
