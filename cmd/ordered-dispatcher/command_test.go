@@ -93,7 +93,7 @@ func TestMigrate(t *testing.T) {
 
 	path := file(t, "schema: od\n"+good)
 	require.Contains(t, run("up", "-c", path), "nothing to apply")
-	require.Contains(t, run("down", "--yes", "-c", path), "took back 00004_pruned.sql")
+	require.Contains(t, run("down", "--yes", "-c", path), "took back 00005_amended.sql")
 }
 
 func TestGrants_MakeAScript(t *testing.T) {
