@@ -20,6 +20,7 @@ type cli struct {
 	LogLevel level            `help:"Log at this level and above: debug, info, warn or error." default:"info" placeholder:"LEVEL"`
 	Version  kong.VersionFlag `help:"Print the version."`
 
+	Init       initCommand       `cmd:"" help:"Write a configuration for a table of the database, and print what the table lacks. Without a table, list those that there are."`
 	Run        runCommand        `cmd:"" help:"Run the processes of a file. Any number of workers may run the same process; one of them delivers."`
 	Migrate    migrateCommand    `cmd:"" help:"Create, show or remove the cursor tables. Create or prepare the tables that producers write to."`
 	Check      checkCommand      `cmd:"" help:"Check a file without a database."`
@@ -36,8 +37,11 @@ type cli struct {
 	Resume     resumeCommand     `cmd:"" help:"Resume a paused process."`
 	Retry      retryCommand      `cmd:"" help:"Try the failing record again at once, and count its attempts from one. Also resumes a halted process."`
 	Skip       skipCommand       `cmd:"" help:"Pass over the failing record, and only that one, for good. Also resumes a halted process."`
+	Amend      amendCommand      `cmd:"" help:"Deliver the failing record with another payload. Its row stays as it is. Also resumes a halted process. Needs -c."`
 	Seek       seekCommand       `cmd:"" help:"Move the cursor of a process forward or back. Also resumes a halted process. Needs -c."`
-	Show       showCommand       `cmd:"" help:"Print records again that a process has delivered, for a receiver that lacks them. Changes nothing."`
+	Show       showCommand       `cmd:"" help:"Show where a record is in each process, or print records again that a process has delivered, for a receiver that lacks them. Changes nothing."`
+	Tail       tailCommand       `cmd:"" help:"Follow the deliveries of a process, its failures, and what operators decide. Changes nothing."`
+	SendTest   sendTestCommand   `cmd:"" help:"Send one marked test through the sink of a process. No record is sent, and the cursor stays where it is."`
 	Restored   restoredCommand   `cmd:"" help:"Record that the database was restored from a backup or a snapshot. Processes go on under numbers and keys that were never used."`
 	History    historyCommand    `cmd:"" help:"Show what was done to a process, when, by whom and why."`
 	Process    processCommand    `cmd:"" help:"Rename or forget the cursor of a process."`

@@ -37,6 +37,13 @@ type DeadLetter struct {
 	Reason     string
 }
 
+// HeaderAmended is a header that a dead letter has, and its record has not: the payload is the one that an operator had
+// given to the record. See Amendment.
+const HeaderAmended = "ordered-amended"
+
+// Amended reports that the payload is the one that an operator had given to the record. It needs the headers.
+func (l DeadLetter) Amended() bool { return l.Headers[HeaderAmended] == "true" }
+
 // Resolution is what an operator did with a dead letter.
 type Resolution string
 

@@ -55,6 +55,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r, err := h.read(w, req)
 	if err != nil {
 		h.logRequest(req, err)
+	} else if r.Test {
+		err = r.validate()
 	} else if err = h.apply(req.Context(), r); err != nil {
 		h.log(req.Context(), r.Message, err)
 	}

@@ -17,6 +17,8 @@ const (
 	Applied Outcome = iota + 1
 	// Duplicate means that the record was applied before. The effect was not called.
 	Duplicate
+	// Tested means that the message is a test, and no record. The effect was not called, and nothing is noted.
+	Tested
 )
 
 // Config describes an inbox. Zero values mean defaults.
@@ -64,6 +66,9 @@ func Handle(ctx context.Context, tx pgx.Tx, receiver string, m Message, effect f
 // rollback forgets the message's epoch, too. Over HTTP a superseded worker may send at that moment, so the Handler
 // keeps the epoch. A caller that puts the message aside calls NoteEpoch.
 func (i *Inbox) Handle(ctx context.Context, tx pgx.Tx, m Message, effect func(context.Context, pgx.Tx) error) (Outcome, error) {
+	if m.Test {
+		return Tested, m.validate()
+	}
 	before, err := i.enter(ctx, tx, m)
 	if err != nil {
 		return 0, err
@@ -75,6 +80,9 @@ func (i *Inbox) Handle(ctx context.Context, tx pgx.Tx, m Message, effect func(co
 // program puts a message of a broker aside that it could not apply. Then a message of a superseded worker that comes next
 // is refused. It returns an *OriginError, or an error that wraps ErrMessage or ErrStreamGaps.
 func (i *Inbox) NoteEpoch(ctx context.Context, tx pgx.Tx, m Message) error {
+	if m.Test {
+		return m.validate()
+	}
 	_, err := i.enter(ctx, tx, m)
 	return err
 }

@@ -29,6 +29,8 @@ type Message struct {
 	DedupKey string // "ordered-dedup-key"
 	// Replay is true for a record out of its turn: a dead letter that is replayed, or one that the receiver asked for.
 	Replay bool
+	// Test is true for a test, which is no record: `ordered-dispatcher send-test` sends it. Handle applies nothing.
+	Test bool
 	// ClaimCheck reports that the payload is a reference to an object, and not the payload itself: see docs/producers.md.
 	ClaimCheck bool
 	// ContentEncoding is how the payload is encoded, or the object of a reference, such as "zstd"; "" if it is not. Do not
@@ -52,7 +54,7 @@ func FromHeaders(stream string, get func(name string) string) (Message, error) {
 	}
 	m := Message{
 		Process: process, Origin: get("ordered-origin"), DedupKey: key,
-		Replay: get("ordered-replay") == "true", ClaimCheck: get("ordered-claim-check") == "true", ContentEncoding: get("ordered-content-encoding"),
+		Replay: get("ordered-replay") == "true", Test: get("ordered-test") == "true", ClaimCheck: get("ordered-claim-check") == "true", ContentEncoding: get("ordered-content-encoding"),
 		Stream: stream,
 	}
 	var err error

@@ -25,7 +25,7 @@ WITH ` + pgshape.TrustedSQL + `, space AS (
 	SELECT c.oid, c.relname, c.relkind, c.relowner, c.relrowsecurity
 	FROM pg_class c
 	JOIN space ON c.relnamespace = space.oid
-	WHERE c.relname IN ($2, 'cursor', 'cursor_alarm', 'cursor_event', 'cursor_past', 'cursor_pruned', 'dead_letter')
+	WHERE c.relname IN ($2, 'cursor', 'cursor_alarm', 'cursor_amended', 'cursor_event', 'cursor_past', 'cursor_pruned', 'dead_letter')
 ), part AS (
 	SELECT 'pg_class'::regclass AS class, oid AS part, oid AS relation FROM relation
 	UNION ALL SELECT 'pg_class'::regclass, i.indexrelid, r.oid FROM relation r JOIN pg_index i ON i.indrelid = r.oid

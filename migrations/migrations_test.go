@@ -21,7 +21,7 @@ func TestUp_MakesTheTablesInTheSchemaAndNowhereElse(t *testing.T) {
 	applied, err := migrations.Up(t.Context(), config)
 	require.NoError(t, err)
 	require.NotEmpty(t, applied)
-	require.Equal(t, []string{"cursor", "cursor_alarm", "cursor_event", "cursor_past", "cursor_pruned", "dead_letter", "ordered_dispatcher_migration"}, tables(t, pgtest.Database(t), config.Schema))
+	require.Equal(t, []string{"cursor", "cursor_alarm", "cursor_amended", "cursor_event", "cursor_past", "cursor_pruned", "dead_letter", "ordered_dispatcher_migration"}, tables(t, pgtest.Database(t), config.Schema))
 	require.Empty(t, tables(t, pgtest.Database(t), "public"))
 
 	again, err := migrations.Up(t.Context(), config)
@@ -125,7 +125,7 @@ func TestPrint_RunsWithAnyTool(t *testing.T) {
 
 	pool := pgtest.Database(t)
 	pgtest.Exec(t, pool, sql.String(), pgx.QueryExecModeSimpleProtocol)
-	require.Equal(t, []string{"cursor", "cursor_alarm", "cursor_event", "cursor_past", "cursor_pruned", "dead_letter"}, tables(t, pool, "od"))
+	require.Equal(t, []string{"cursor", "cursor_alarm", "cursor_amended", "cursor_event", "cursor_past", "cursor_pruned", "dead_letter"}, tables(t, pool, "od"))
 
 	_, err := migrations.Up(t.Context(), migrations.Config{ConnString: pgtest.URL(t), Schema: "od"})
 	require.ErrorContains(t, err, "but these migrations did not make it")

@@ -97,7 +97,7 @@ WHERE l.granted
 	AND l.pid IS DISTINCT FROM pg_catalog.pg_backend_pid()
 	AND l.database OPERATOR(pg_catalog.=) (SELECT oid FROM pg_catalog.pg_database WHERE datname OPERATOR(pg_catalog.=) pg_catalog.current_database())
 	AND n.nspname OPERATOR(pg_catalog.=) $1
-	AND c.relname OPERATOR(pg_catalog.=) ANY (ARRAY['cursor', 'cursor_alarm', 'cursor_event', 'cursor_past', 'cursor_pruned', 'dead_letter', '` + versionTable + `'])
+	AND c.relname OPERATOR(pg_catalog.=) ANY (ARRAY['cursor', 'cursor_alarm', 'cursor_amended', 'cursor_event', 'cursor_past', 'cursor_pruned', 'dead_letter', '` + versionTable + `'])
 ORDER BY 1 NULLS FIRST, 2
 LIMIT 5`
 

@@ -79,10 +79,7 @@ func (p *Process) claim(ctx context.Context) (*cursor.Lease, error) {
 // again returns the delivery of a dead letter.
 func (s *shift) again(letter cursor.DeadLetter) Delivery {
 	return Delivery{
-		Record: Record{
-			Position: letter.Position, Table: letter.Table, ID: letter.RecordID, Key: letter.Key, Type: letter.Type,
-			CreatedAt: letter.CreatedAt.UTC(), Headers: letter.Headers, Payload: letter.Payload,
-		},
+		Record:  OfLetter(letter),
 		Process: s.config.Process, Worker: s.config.Store.Worker(), Sequence: letter.Sequence, Epoch: s.lease.Epoch(), Origin: s.lease.Origin(), History: s.lease.History(letter.Position), Attempt: letter.Failure.Attempts + 1,
 		Unknown: letter.Failure.Class == cursor.ClassUnknown,
 		After:   letter.Position,

@@ -30,12 +30,15 @@ func (s *shift) deliver(records []Record) error {
 // deliverChunk hands over the first of the records, as many as go together, and returns how many are done with.
 //
 // The order of its steps is the promise of the loop: the numbers of records that are gone are written off before
-// a number is given; what the sink was called with is noted before anything is written; the advance over the
+// a number is given; a record that was amended is prepared with its new payload; what the sink was called with is noted before anything is written; the advance over the
 // acknowledged records is durable before the failure of the next one is written, since the row names the record
 // after the cursor.
 func (s *shift) deliverChunk(records []Record) (done int, err error) {
 	if err := s.writeOff(s.progress.sent.gone(s.lease.Position(), records[0].Position)); err != nil {
 		return 0, err // TestSequence_NoNumberStandsForTwoRecordsWhenARowIsDeleted
+	}
+	if err := s.amend(records); err != nil {
+		return 0, err
 	}
 	if failure := s.prepareNext(records); failure != nil {
 		return s.failed(s.deliveries(records[:1])[0], failure) // TestPrepare_AnOutageIsTriedAgainAndNothingPassesTheRecord
@@ -66,9 +69,11 @@ func (s *shift) deliverChunk(records []Record) (done int, err error) {
 }
 
 // chunk is how many of the records go together: at most those of one advance, of the same fate, and ready. A record
-// that could not be read goes alone, and none goes with records after one that is gone.
+// that could not be read goes alone, none goes with records after one that is gone, and one that may be amended is the
+// first.
 func (s *shift) chunk(records []Record) int {
 	n := readable(records[:s.config.readyOnes(records[:min(len(records), s.chunkLimit())])])
+	n = s.progress.amended.unamended(records, n)
 	return s.progress.sent.whole(s.lease.Position(), records, n)
 }
 

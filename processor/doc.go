@@ -39,6 +39,7 @@
 //	recall              the failing record of the row                                 recalled
 //	read                the next page, while this one is delivered (ahead.go), and prepare it (prepare.go)
 //	  write off         records that were sent and are gone keep their numbers        writtenOff
+//	  amend             the payload that an operator gave to the first record (amend.go)
 //	  prepare           what is not ready yet; its failure is an attempt
 //	  admit             wait until the limit lets the chunk go (limit.go)
 //	  hand              the chunk to the sink (call.go):                              attempted
@@ -56,6 +57,7 @@
 //
 //   - The worker never hands record n+1 to a sink before n is acknowledged.
 //   - The cursor passes only acknowledged records.
+//   - A record that an operator has amended goes out with that payload and with no other.
 //   - A record that fails for good halts its process. Nothing after it is sent until an operator decides. No
 //     timer ever skips a record.
 //   - A sink call runs under the lease's context: it ends when the lease does.

@@ -20,6 +20,7 @@ import (
 //	letters   dead letters in a row                     deadLettered                advanced, leased in a new epoch
 //	failures  failed attempts in a row, of any record   failed, recalled            advanced
 //	epoch     of the last lease                         leased                      -
+//	amended   the next record that was amended          amend                       amend, in a new epoch or past it
 //
 // What is left when this worker gets its next lease:
 //
@@ -32,6 +33,7 @@ import (
 //	bridge    the same                     void
 //	letters   the same                     0
 //	failures  the same                     at least the attempts that the row has
+//	amended   the same                     void
 //
 // A program that starts again has none of it. Its first lease is like one after another worker.
 //
@@ -49,6 +51,7 @@ type progress struct {
 	letters  int
 	failures int
 	epoch    cursor.Epoch // 0 before the first lease
+	amended  amended
 }
 
 // place is where the cursor is.

@@ -29,6 +29,9 @@ type Record struct {
 	// Payload holds the bytes that the server printed. They are never decoded and encoded again on the way to
 	// the sink, unless Config.Prepare does so, and the sink must not change them.
 	Payload json.RawMessage
+	// Amended reports that Payload is the one that an operator gave to the record (operator.Operator.Amend), and not
+	// that of the row. Order and dedup key are those of the row.
+	Amended bool
 	// Fault is why the source could not read the record; nil if it could. The record then has a position, a
 	// table and an id, and all else that could be read. It goes to no sink: it fails for good, with class
 	// cursor.ClassUnreadable.

@@ -139,7 +139,7 @@ func (s *shift) deadLetter(v verdict) error {
 		Key:       d.Key,
 		Type:      row.Type,
 		CreatedAt: d.CreatedAt,
-		Headers:   row.Headers,
+		Headers:   row.letterHeaders(),
 		Payload:   row.Payload,
 		Failure:   v.failure,
 	}

@@ -124,6 +124,9 @@ func Pass(ctx context.Context, c Config) (Report, error) {
 	} else {
 		err = p.run(ctx)
 	}
+	if err == nil && p.Rule.Mode != ModeMark && (p.report.Rows > 0 || len(p.report.Partitions) > 0) {
+		err = p.forgetAmended(ctx)
+	}
 	return p.report, err
 }
 

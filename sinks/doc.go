@@ -13,7 +13,7 @@
 // way. It may not be above the process's checkpoint.
 //
 // A Config may have more abilities. Each is a small interface that the daemon looks for: Checked, Confidential,
-// Enveloped, Exclusive, Exposed, Filed, Posted, Privileged, PrivilegedElsewhere. A sink may be Pending, a Renderer, and
+// Enveloped, Exclusive, Exposed, Filed, Posted, Privileged, PrivilegedElsewhere, Untestable. A sink may be Pending, a Renderer, and
 // an io.Closer.
 //
 // WriteLine writes a record for a receiver that asks for it.

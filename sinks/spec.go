@@ -141,6 +141,10 @@ type PrivilegedElsewhere interface {
 	NeedsElsewhere(ctx context.Context) (string, error)
 }
 
+// Untestable is a Config to whose receiver no test can go (processor.Test) without harm to the records. Untestable
+// returns why, or "" if one can.
+type Untestable interface{ Untestable() string }
+
 // Pending is a sink, not a Config: it may have records on their way between two calls. The daemon does not make it
 // anew meanwhile.
 type Pending interface{ Pending() bool }

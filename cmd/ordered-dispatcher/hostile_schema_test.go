@@ -107,6 +107,15 @@ status -c FILE stuck
 history stuck
 pause out -c FILE
 resume out -c FILE
+show -c FILE --id=2 --payload
+show -c FILE --dedup-key=public.bookings/2/1
+show stuck -c FILE --after=0
+tail stuck -c FILE --once --payload
+send-test out -c FILE
+init --table public.bookings -o -
+init
+amend stuck -c FILE --payload FILE --dry-run
+amend stuck -c FILE --clear --reason=x
 retry stuck -c FILE
 skip stuck -c FILE --reason=x
 seek out -c FILE --reason=x --to-id=2

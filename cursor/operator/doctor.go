@@ -172,7 +172,7 @@ func (d *diagnosis) tables(ctx context.Context) error {
 		return nil
 	}
 	var absent []string
-	all := []string{d.op.db.Schema + ".cursor", d.op.db.Schema + ".cursor_event", d.op.db.Schema + ".dead_letter", d.op.db.Schema + ".cursor_past", d.op.db.Schema + ".cursor_pruned"}
+	all := []string{d.op.db.Schema + ".cursor", d.op.db.Schema + ".cursor_event", d.op.db.Schema + ".dead_letter", d.op.db.Schema + ".cursor_past", d.op.db.Schema + ".cursor_pruned", d.op.db.Schema + ".cursor_amended"}
 	if err := d.conn.QueryRow(ctx, tablesSQL, all).Scan(&absent); err != nil {
 		return fmt.Errorf("look for the cursor tables: %w", err)
 	}

@@ -37,7 +37,7 @@ SELECT pg_catalog.has_schema_privilege('public', oid, 'CREATE') FROM pg_catalog.
 
 // ourTables are the tables of the migrations, and the one with their versions.
 func ourTables() []string {
-	return []string{"cursor", "cursor_event", "cursor_past", "cursor_pruned", "dead_letter", "ordered_dispatcher_migration"}
+	return []string{"cursor", "cursor_event", "cursor_past", "cursor_pruned", "cursor_amended", "dead_letter", "ordered_dispatcher_migration"}
 }
 
 // owners warns if a foreign role can create objects beside the cursor tables, or owns one of them. The owner of

@@ -41,6 +41,11 @@ SET key = '', headers = '{}', payload = NULL, error = '` + erasedError + `'
 WHERE ` + lettersOfSQL + `
 	AND resolution IS NOT NULL`
 
+// eraseAmendedSQL forgets what operators gave to the records.
+const eraseAmendedSQL = `/* cursor.erase_amended */
+DELETE FROM {schema}.cursor_amended
+WHERE process_name = $1 AND table_name = $2 AND record_id = ANY ($3::text[])`
+
 const erasedError = "erased"
 
 // Erased reports that an erasure has emptied a dead letter.
@@ -48,7 +53,7 @@ func Erased(l cursor.DeadLetter) bool {
 	return l.Resolution != "" && l.Failure.Error == erasedError && l.Payload == nil
 }
 
-// EraseLetters empties resolved dead letters, and returns how many. It returns ErrOpenLetter if one is open. It is for
+// EraseLetters empties resolved dead letters, and returns how many. It also forgets the amendments of the records. It returns ErrOpenLetter if one is open. It is for
 // a transaction of Prune.
 func (o *Operator) EraseLetters(ctx context.Context, tx pgx.Tx, all []LettersOf) (erased int64, err error) {
 	var open int64
@@ -68,6 +73,9 @@ func (o *Operator) EraseLetters(ctx context.Context, tx pgx.Tx, all []LettersOf)
 			return 0, fmt.Errorf("empty dead letters of the key: %w", err)
 		}
 		erased += tag.RowsAffected()
+		if _, err := tx.Exec(ctx, o.db.SQL(eraseAmendedSQL), pgx.QueryExecModeExec, l.Process, l.Table, l.Records); err != nil {
+			return 0, fmt.Errorf("forget amended payloads of the key: %w", err)
+		}
 	}
 	return erased, nil
 }

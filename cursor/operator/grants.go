@@ -28,17 +28,22 @@ const (
 	DutyDecide Duty = "decide"
 	// DutyReplay is cursor.Lease.Letter and cursor.Lease.Replayed, in addition to DutyDecide and DutyDeliver.
 	DutyReplay Duty = "replay"
-	// DutyShow is Since and Pruned, in addition to DutyDeliver.
+	// DutyAmend is Amend, Unamend and Amendments, in addition to DutyDecide. Amend needs the row's payload, too.
+	DutyAmend Duty = "amend"
+	// DutyShow is Since, Amendments and Pruned, in addition to DutyDeliver.
 	DutyShow Duty = "show"
-	// DutyPrune is Prune: to read the cursors, and to note how far rows are gone. The rights to the source's table
+	// DutyPrune is Prune: to read the cursors, to note how far rows are gone, and to forget the amendments of those. The rights to the source's table
 	// come in addition.
 	DutyPrune Duty = "prune"
-	// DutyErase is EraseLetters and NoteErased, in addition to DutyDeliver.
+	// DutyErase is EraseLetters, which erases amendments as well, and NoteErased, in addition to DutyDeliver.
 	DutyErase Duty = "erase"
 	// DutyNotify is to keep who was told of which alarm, in addition to DutyDeliver and DutyCount. Package cursor does
 	// nothing with that table: the daemon does.
 	DutyNotify Duty = "notify"
 )
+
+// amendedColumns are the columns of an amendment that Amend writes.
+var amendedColumns = []string{"process_name", "position", "dedup_key", "table_name", "record_id", "original", "actor", "reason", "payload"}
 
 // stateColumns are the columns of a cursor that workers and operators write.
 var stateColumns = []string{
@@ -63,7 +68,8 @@ func (o *Operator) Needs(duties ...Duty) []privilege.Privilege {
 	for _, duty := range duties {
 		switch duty {
 		case DutyDeliver: // UPDATE of any column is enough for FOR UPDATE
-			needed = append(append(needed, o.auditNeeds()...), o.may("UPDATE", "cursor", append([]string{"holder"}, stateColumns...)...))
+			needed = append(append(needed, o.auditNeeds()...), o.may("UPDATE", "cursor", append([]string{"holder"}, stateColumns...)...),
+				o.may("SELECT", "cursor_amended"))
 		case DutyPutAside:
 			needed = append(needed, o.may("INSERT", "dead_letter",
 				"process_name", "position", "sequence", "table_name", "record_id", "key", "type", "record_created_at",
@@ -79,16 +85,26 @@ func (o *Operator) Needs(duties ...Duty) []privilege.Privilege {
 				o.may("DELETE", "cursor"),
 				o.may("SELECT", "cursor_pruned"),
 				o.may("SELECT", "dead_letter", tables.LetterColumns...),
-				o.may("UPDATE", "dead_letter", "process_name", "resolution", "resolved_at", "resolved_by", "reason"))
+				o.may("UPDATE", "dead_letter", "process_name", "resolution", "resolved_at", "resolved_by", "reason"),
+				o.may("SELECT", "cursor_amended", "process_name"),
+				o.may("UPDATE", "cursor_amended", "process_name"),
+				o.may("DELETE", "cursor_amended"))
+		case DutyAmend:
+			needed = append(needed,
+				o.may("SELECT", "cursor_amended"),
+				o.may("INSERT", "cursor_amended", amendedColumns...),
+				o.may("UPDATE", "cursor_amended", "payload", "original", "actor", "db_user", "reason", "at"))
 		case DutyReplay:
 			needed = append(needed, o.may("SELECT", "dead_letter", "headers", "payload"))
 		case DutyShow:
-			needed = append(needed, o.may("SELECT", "cursor_pruned"), o.may("SELECT", "dead_letter", append([]string{"headers", "payload"}, tables.LetterColumns...)...))
+			needed = append(needed, o.may("SELECT", "cursor_pruned"), o.may("SELECT", "cursor_amended"), o.may("SELECT", "dead_letter", append([]string{"headers", "payload"}, tables.LetterColumns...)...))
 		case DutyPrune:
 			needed = append(append(needed, o.auditNeeds()...),
 				o.may("SELECT", "cursor_pruned"),
 				o.may("INSERT", "cursor_pruned", "table_name", "kind", "through", "mode", "place", "removed"),
-				o.may("UPDATE", "cursor_pruned", "kind", "through", "mode", "place", "removed", "at"))
+				o.may("UPDATE", "cursor_pruned", "kind", "through", "mode", "place", "removed", "at"),
+				o.may("SELECT", "cursor_amended"),
+				o.may("DELETE", "cursor_amended"))
 		case DutyNotify:
 			needed = append(needed,
 				o.may("SELECT", "cursor_alarm"),
@@ -97,7 +113,9 @@ func (o *Operator) Needs(duties ...Duty) []privilege.Privilege {
 		case DutyErase:
 			needed = append(needed,
 				o.may("SELECT", "dead_letter", "process_name", "table_name", "record_id", "key", "resolution"),
-				o.may("UPDATE", "dead_letter", "key", "headers", "payload", "error"))
+				o.may("UPDATE", "dead_letter", "key", "headers", "payload", "error"),
+				o.may("SELECT", "cursor_amended", "process_name", "table_name", "record_id"),
+				o.may("DELETE", "cursor_amended"))
 		}
 	}
 	return needed

@@ -22,7 +22,7 @@ type Event struct {
 	// User is the role that was logged in; "" if the event is older than that column.
 	User string
 	// Action is what was done: create, place, configure, watch, halt, promoted, settled, dead_letter,
-	// dead_letter_replayed, dead_letter_discarded, partition_gone, pause, resume, retry, skip, seek, restored,
+	// dead_letter_replayed, dead_letter_discarded, partition_gone, pause, resume, retry, skip, seek, amend, unamend, restored,
 	// rename (noted for the new name), renamed (for the old one), switched_to (noted for the new version),
 	// switched_from (for the old one), forget or downgrade (by `migrate down`), erase (rows of a key were deleted or
 	// blanked), or write_off (records that may have been sent are gone from the source). Newer versions may add others.

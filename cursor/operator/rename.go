@@ -30,8 +30,14 @@ WITH changed AS (SELECT FROM {schema}.dead_letter WHERE process_name = $1)
 SELECT CASE WHEN count(*) = 0 THEN 0 ELSE ('` + tables.Untaken + `dead letters left behind: ` + `'` + tables.Raise
 )
 
+// renameAmendedSQL gives the amendments the new name. Those of an earlier process of that name do not count any more.
+const (
+	staleAmendedSQL  = `/* cursor.stale_amended */ DELETE FROM {schema}.cursor_amended WHERE process_name = $1`
+	renameAmendedSQL = `/* cursor.rename_amended */ UPDATE {schema}.cursor_amended SET process_name = $2 WHERE process_name = $1`
+)
+
 // Rename gives the cursor of a process another name. The position and the state stay, a new epoch begins, and
-// the dead letters and the history follow. So does the sequence, unless a cursor had the new name before: then
+// the dead letters, the amendments and the history follow. So does the sequence, unless a cursor had the new name before: then
 // it goes on past the last number of that cursor, with a gap of 10,000. A worker that runs under the old name
 // loses its lease, and finds no cursor from then on. Rename returns cursor.ErrExists if a cursor has the new name
 // already.
@@ -69,6 +75,8 @@ func (o *Operator) writeRename(ctx context.Context, conn *pgx.Conn, c Change, d 
 	results, err := tables.Flush(ctx, conn,
 		o.db.Statement(renameSQL, from, to, text(c.After.Epoch)),
 		o.db.Statement(renameLettersSQL, from, to),
+		o.db.Statement(staleAmendedSQL, to),
+		o.db.Statement(renameAmendedSQL, from, to),
 		tables.Statement{SQL: "SET CONSTRAINTS ALL IMMEDIATE"},
 		o.db.Statement(lettersLeftSQL, from))
 	var pgErr *pgconn.PgError

@@ -191,6 +191,30 @@ func (p Passage) After(at cursor.Position) Passed {
 	return passed
 }
 
+// Fate is what became of a record that a cursor has passed.
+type Fate struct {
+	// Delivered: it was delivered in its turn.
+	Delivered bool
+	// Omitted is the event by which the cursor passed it without a delivery: a skip, a seek, or a dead letter. nil: none.
+	Omitted *Event
+	// Before: it comes before the place at which the cursor began.
+	Before bool
+}
+
+// Fate returns what became of the record at a position that the cursor has passed. p is that since sequence 0. Without
+// any of the three it is not known, as where the audit does not go back so far.
+func (p Passage) Fate(at cursor.Position) (f Fate) {
+	passed := p.After(p.Floor)
+	for _, e := range passed.Omitted {
+		if e.From < at && at <= e.To {
+			f.Omitted = &e
+		}
+	}
+	f.Delivered = f.Omitted == nil && inside(passed.Delivered, at)
+	f.Before = !f.Delivered && f.Omitted == nil && p.Certain && at <= p.Floor
+	return f
+}
+
 // addReplays adds the replays that a receiver at the number may lack, the oldest first. One whose record the cursor comes
 // to again, or came to again, is in its turn. Before the replay, a worker that died may have sent more records than the
 // cursor shows, but fewer than a SeekGap.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"strconv"
 
 	"github.com/jackc/pgx/v5"
@@ -79,12 +80,19 @@ WITH changed AS (
 
 // write makes a change and its event durable in one transaction.
 func (o *Operator) write(ctx context.Context, conn *pgx.Conn, c Change, a action, d cursor.Decision) error {
-	detail, err := json.Marshal(c.detail())
+	return o.writeWith(ctx, conn, c, a, d, nil)
+}
+
+// writeWith is write with further facts for the event, and with statements that come first.
+func (o *Operator) writeWith(ctx context.Context, conn *pgx.Conn, c Change, a action, d cursor.Decision, facts map[string]any, first ...tables.Statement) error {
+	all := c.detail()
+	maps.Copy(all, facts)
+	detail, err := json.Marshal(all)
 	if err != nil {
 		return err
 	}
 	row := c.After
-	results, err := tables.Flush(ctx, conn,
+	statements := append(first,
 		o.db.Statement(decideSQL,
 			row.Process,                             // $1
 			string(row.Position),                    // $2
@@ -102,7 +110,8 @@ func (o *Operator) write(ctx context.Context, conn *pgx.Conn, c Change, a action
 		o.db.Statement(decisionEventSQL,
 			row.Process, d.Actor, a.name, d.Reason, string(c.Before.Position), string(row.Position), string(detail)),
 		tables.Commit)
-	if err == nil && !tables.Committed(results, 2) {
+	results, err := tables.Flush(ctx, conn, statements...)
+	if err == nil && !tables.Committed(results, len(statements)-1) {
 		return tables.ErrNotAsLocked
 	}
 	return tables.Uncertain(err)

@@ -2,6 +2,14 @@ package main
 
 // processorMutants switch off what protects the order of the loop.
 var processorMutants = []mutant{
+	mutate("a record that was amended goes out as its row is", "processor.TestAmend_IsDeliveredInsteadOfTheRow",
+		code("processor.shift.amend", "*r = r.Amend(payload)", "_ = payload")),
+	mutate("a record that was amended goes out as its row is, behind others of its chunk", "processor.TestAmend_IsDeliveredInsteadOfTheRow",
+		code("processor.amended.unamended", "return i", "_ = i")),
+	mutate("a worker does not look again for amended records in a new epoch", "processor.TestAmend_IsDeliveredInsteadOfTheRow",
+		code("processor.amended.knows", "a.epoch == epoch", "true")),
+	mutate("another record at the position gets the payload", "processor.TestAmend_IsOfOneRecordAndNotOfAPosition",
+		text("cursor.amendedSQL", "a.dedup_key OPERATOR(pg_catalog.=) $3", "$3::text IS NOT NULL")),
 	mutate("an idle process does not look after a restore", "processor.TestRestored_OfAnIdleProcessLooksAlthoughNothingFollows",
 		code("processor.Process.began", `p.reign, p.server = epoch, ""`, "p.reign = epoch")),
 	mutate("a page under way is delivered to its end although the clock stepped back", "processor.TestRun_AClockThatSteppedBackWhileNothingWasReadHaltsTheProcess",

@@ -2,6 +2,8 @@ package main
 
 // receiverMutants switch off what protects the receiver's half.
 var receiverMutants = []mutant{
+	mutate("a test is applied as a record", "inbox.TestHandler_AnswersAsTheTestVectorsSay",
+		code("inbox.Handler.ServeHTTP", "r.Test", "false")),
 	mutate("another sender under the same name is taken for the first one", "inbox.TestHandle_RefusesAnotherSenderUnderTheSameName",
 		code("inbox.Inbox.lock", "n.origin != m.Origin", "false")),
 	mutate("a stream that begins has the origin of its first record", "inbox.TestHandle_RefusesAnotherSenderUnderTheSameName",

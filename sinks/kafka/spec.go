@@ -53,3 +53,11 @@ func (c Config) Exposures() []sinks.Finding {
 	}
 	return nil
 }
+
+// Untestable returns why no test can go out with a transactional id: Kafka fences the worker that has it.
+func (c Config) Untestable() string {
+	if c.TransactionalID == "" {
+		return ""
+	}
+	return "a test would take the transactional_id, and Kafka would fence the worker that has it: `doctor` checks the brokers and the rights"
+}

@@ -58,3 +58,8 @@ func (c Config) Check(ctx context.Context, _ string, _ sinks.Around) ([]sinks.Fi
 func (c Config) Exposures() []sinks.Finding {
 	return sinks.Credentials(plaintext.URL(c.URL, c.Password != "", plainScheme), tlsScheme)
 }
+
+// Untestable returns why no test can go to the stream: each record needs the one before it.
+func (c Config) Untestable() string {
+	return "a record is appended only after the one before it, so a test would be refused, or the next record would be: `doctor` checks the server and the rights"
+}

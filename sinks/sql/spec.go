@@ -213,3 +213,11 @@ func onConn(ctx context.Context, pool *pgxpool.Pool, f func(context.Context, *pg
 
 // connectionTimeout bounds the wait for a connection of the pool.
 const connectionTimeout = 10 * time.Second
+
+// Untestable returns why no test can go to another database: the sink commits there, with the notes of the process.
+func (c Config) Untestable() string {
+	if c.URL == "" {
+		return ""
+	}
+	return "the statements would be committed in the other database, beside the notes by which records are applied once: `doctor` checks the server and the rights"
+}

@@ -18,6 +18,8 @@ type waits struct {
 	ask  answer.Wait // everything else
 	// The look for late rows gets these times from the server: floor for finding where it begins, look for the rest.
 	floor, look time.Duration
+	// A search for a record by a column that may have no index gets this time from the server.
+	lookup time.Duration
 }
 
 func defaultWaits() waits {
@@ -27,6 +29,8 @@ func defaultWaits() waits {
 
 		floor: 10 * time.Second,
 		look:  30 * time.Second,
+
+		lookup: 10 * time.Second,
 	}
 }
 

@@ -163,6 +163,7 @@ type deadLetterJSON struct {
 	CreatedAt     *time.Time        `json:"created_at"`
 	Headers       map[string]string `json:"headers,omitempty"`
 	PayloadBytes  int               `json:"payload_bytes,omitempty"`
+	Amended       bool              `json:"amended,omitempty"`  // the payload is the one that an operator had given to the record
 	Withheld      bool              `json:"withheld,omitempty"` // this role may not read headers and payload
 	Attempts      int               `json:"attempts"`
 	FirstFailedAt time.Time         `json:"first_failed_at"`
@@ -175,10 +176,12 @@ type deadLetterJSON struct {
 }
 
 func newDeadLetterJSON(l cursor.DeadLetter) deadLetterJSON {
+	amended := l.Amended()
+	l.Headers = processor.OfLetter(l).Headers
 	return deadLetterJSON{
 		ID: l.ID, Process: l.Process, At: l.At.UTC(), Position: string(l.Position), Sequence: l.Sequence,
 		Table: l.Table, RecordID: l.RecordID, Key: l.Key, Type: l.Type, CreatedAt: known(l.CreatedAt),
-		Headers: l.Headers, PayloadBytes: len(l.Payload), Withheld: l.Withheld,
+		Headers: l.Headers, PayloadBytes: len(l.Payload), Amended: amended, Withheld: l.Withheld,
 		Attempts: l.Failure.Attempts, FirstFailedAt: l.Failure.First.UTC(), Error: l.Failure.Error, Class: string(l.Failure.Class),
 		Resolution: Resolution(l), ResolvedAt: known(l.ResolvedAt), ResolvedBy: l.ResolvedBy, Reason: l.Reason,
 	}

@@ -24,6 +24,8 @@
 //   - Finding (doctor.go): a fault that the doctor found when it compared the file with the database.
 //   - Records (records.go): shows again what a process has delivered, for a command or for a receiver that asks
 //     (records_http.go).
+//   - Finder (find.go): says where one record is in each process. Tail (tail.go) follows what happens to a process, and a
+//     Trial (trial.go) sends one test through its sink.
 //   - Grants (grants.go): the rights that the roles of workers and of operators need, as SQL.
 //
 // # Diagram

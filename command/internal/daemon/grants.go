@@ -135,10 +135,12 @@ func (g *grants) workers() {
 // operators writes the needs of the role that decides about them.
 func (g *grants) operators() {
 	role := quoted(g.Operator)
-	g.comment("What role %s needs for status, history, pause, resume, retry, skip, seek, process and dead-letter, and nothing else.\n"+
+	g.comment("What role %s needs for status, history, tail, pause, resume, retry, skip, seek, process and dead-letter, and nothing else.\n"+
 		"dead-letter replay delivers, so it also needs what %s has, and this, which lets the role read what records hold:\n%s"+
 		"show prints what records hold, so it is for %[2]s.",
 		role, quoted(g.Role), operator.New(g.store).Grants(g.Operator, operator.DutyReplay))
+	g.comment("If role %s is to amend records (`ordered-dispatcher amend`), it also needs this, and SELECT on what the sources read:\n%s",
+		role, operator.New(g.store).Grants(g.Operator, operator.DutyAmend))
 	g.grant(g.Operator, privilege.Privilege{On: privilege.Database, Name: quoted(g.database), Right: "CONNECT"})
 	g.grant(g.Operator, operator.New(g.store).Needs(operator.DutyDecide)...)
 	if len(g.looked) > 0 {

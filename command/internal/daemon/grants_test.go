@@ -137,6 +137,7 @@ func TestGrants_EachIsNeeded(t *testing.T) {
 	exec(t, pool, "ALTER TABLE od.cursor_event DISABLE TRIGGER keep_all")
 	for _, right := range held {
 		exec(t, pool, "TRUNCATE od.cursor, od.cursor_event, od.dead_letter, model.applied")
+		exec(t, pool, "INSERT INTO od.cursor_event (process_name, actor, action) SELECT name, 'alice', 'amend' FROM unnest($1::text[]) name", config.Names()) // so each worker has to look
 		exec(t, pool, fmt.Sprintf(`REVOKE %s FROM "%s"`, right, role))
 		findings := doctor(t, config)
 		require.True(t, daemon.Wrong(findings), "without %s: %+v", right, findings)
@@ -169,6 +170,7 @@ GRANT CONNECT ON DATABASE "`+database+`" TO "dispatcher";
 GRANT USAGE ON SCHEMA "od" TO "dispatcher";
 GRANT SELECT, UPDATE ("database_oid", "epoch", "failed_attempts", "failed_class", "failed_error", "failed_position", "failed_record_id", "first_failed_at", `+
 		`"histories", "holder", "horizon", "last_failed_at", "next_attempt_at", "position", "sequence", "state", "system_identifier", "timeline") ON "od"."cursor" TO "dispatcher";
+GRANT SELECT ON "od"."cursor_amended" TO "dispatcher";
 GRANT SELECT, INSERT ("action", "actor", "detail", "from_position", "process_name", "reason", "to_position") ON "od"."cursor_event" TO "dispatcher";
 GRANT SELECT ("process_name", "resolution") ON "od"."dead_letter" TO "dispatcher";
 
@@ -177,6 +179,7 @@ GRANT SELECT ("process_name", "resolution") ON "od"."dead_letter" TO "dispatcher
 GRANT INSERT ("database_oid", "epoch", "histories", "position", "process_name", "sequence", "system_identifier", "timeline") ON "od"."cursor" TO "dispatcher";
 
 -- If role "dispatcher" is to show records again (`+"`ordered-dispatcher show`"+`), it also needs this:
+-- GRANT SELECT ON "od"."cursor_amended" TO "dispatcher";
 -- GRANT SELECT ON "od"."cursor_pruned" TO "dispatcher";
 -- GRANT SELECT ("at", "attempts", "class", "error", "first_failed_at", "headers", "id", "key", "payload", "position", "process_name", "reason", "record_created_at", "record_id", "resolution", "resolved_at", "resolved_by", "sequence", "table_name", "type") ON "od"."dead_letter" TO "dispatcher";
 
@@ -195,6 +198,7 @@ GRANT pg_read_all_stats TO "dispatcher"; -- c
 -- Not checked, so add what they need: statement 1 of 2, triggers of "public"."model" of process c.
 
 -- `+"`ordered-dispatcher erase`"+` needs in addition DELETE on the table, or UPDATE on the columns to blank, the same and SELECT on an archive table, and this:
+-- GRANT SELECT ("process_name", "record_id", "table_name"), DELETE ON "od"."cursor_amended" TO "dispatcher";
 -- GRANT SELECT ("key", "process_name", "record_id", "resolution", "table_name"), UPDATE ("error", "headers", "key", "payload") ON "od"."dead_letter" TO "dispatcher";
 `, text)
 }

@@ -101,6 +101,18 @@ func TestPrune_RemovesWhatEveryCursorHasPassedAndWhatIsOld(t *testing.T) {
 	require.Empty(t, partitions(t, config), "the table has no partitions")
 }
 
+// The payload that an operator gave to a record goes with its row, and no other does.
+func TestPrune_ForgetsWhatWasAmendedWithItsRow(t *testing.T) {
+	t.Parallel()
+	pool, config := aged(t, stdoutProcess, "keep: 1h, batch: 10", 5)
+	process := config.Processes[0].Name
+	exec(t, pool, `INSERT INTO od.cursor_amended (process_name, position, dedup_key, table_name, record_id, payload, original, actor, reason)
+		SELECT process_name, p, 'k', 'public.bookings', 'r', 'x', 'o', 'alice', 'a test' FROM od.cursor, unnest(ARRAY[position, $1]) p`, string(oldAt(3)))
+	require.EqualValues(t, 5, pruned(t, config).Rows)
+	require.Equal(t, 1, count(t, pool, "SELECT count(*) FROM od.cursor_amended"))
+	require.Equal(t, 1, count(t, pool, "SELECT count(*) FROM od.cursor_amended a JOIN od.cursor c USING (process_name, position) WHERE process_name = '"+process+"'"))
+}
+
 func TestPrune_StopsAtACursorThatARuleWouldPass(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ state, fix string }{

@@ -43,7 +43,7 @@ func (db *DB) Statement(text string, args ...string) Statement {
 }
 
 // Read are the cursor tables that some statement reads.
-var Read = []string{"cursor", "cursor_event", "dead_letter"}
+var Read = []string{"cursor", "cursor_event", "cursor_amended", "dead_letter"}
 
 // Named returns the tables of Read that statements name. A lock of any other table is not in their way.
 func (db *DB) Named(statements []Statement) []string {

@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"time"
@@ -41,4 +42,11 @@ func (p *Parser) Time(column int) time.Time {
 // Duration returns a duration that the server sent as microseconds.
 func (p *Parser) Duration(column int) time.Duration {
 	return time.Duration(p.Int(column)) * time.Microsecond
+}
+
+// Bytes returns the bytes that the server sent as hexadecimal digits, as of encode(value, 'hex').
+func Bytes(digits []byte) ([]byte, error) {
+	value := make([]byte, hex.DecodedLen(len(digits)))
+	_, err := hex.Decode(value, digits)
+	return value, err
 }

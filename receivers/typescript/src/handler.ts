@@ -22,7 +22,7 @@ export function handler(config: HandlerConfig, apply: (message: Message) => Prom
   const { secret, maxBytes = 64 * 2 ** 20, now = () => Date.now() / 1000, log = console } = config;
   return (req: IncomingMessage, res: ServerResponse): void => {
     readLogged(log, req, read(req, secret, maxBytes, now()))
-      .then((message) => logged(log, message, apply(message)))
+      .then((message) => (message.test ? undefined : logged(log, message, apply(message))))
       .then(
         () => res.writeHead(200).end(),
         (error: unknown) => refuse(res, error),

@@ -13,8 +13,8 @@ import { adoptSQL, adoptStreamsSQL, advanceSQL, knownSQL, lockSQL, noteSQL, open
 export type Effect = (client: ClientBase, message: Message) => Promise<unknown>;
 
 // Outcome is what became of a message: "applied", and the effect is part of the transaction; or "duplicate", and the
-// effect was not called.
-export type Outcome = "applied" | "duplicate";
+// effect was not called; or "tested", since it is a test, and nothing is noted.
+export type Outcome = "applied" | "duplicate" | "tested";
 
 export interface InboxConfig {
   // schema has the two tables. Default "public".
@@ -59,6 +59,10 @@ export class Inbox {
   // rollback forgets the message's epoch, too. Over HTTP a superseded worker may send at that moment, so handler keeps
   // the epoch. A caller that puts the message aside calls noteEpoch.
   async handle(client: ClientBase, message: Message, effect: Effect): Promise<Outcome> {
+    if (message.test) {
+      validate(message);
+      return "tested";
+    }
     return this.#settle(client, await this.#enter(client, message), message, effect);
   }
 
@@ -66,7 +70,9 @@ export class Inbox {
   // message of a broker aside that it could not apply: then a message of a superseded worker that comes next is refused.
   // Call it in a transaction. It throws OriginError and MessageError.
   async noteEpoch(client: ClientBase, message: Message): Promise<void> {
-    await this.#enter(client, message);
+    if (!message.test) {
+      await this.#enter(client, message);
+    }
   }
 
   // acceptOrigin has handle accept messages of that origin from now on, and refuse those of the one before. It is for an

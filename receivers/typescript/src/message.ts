@@ -21,6 +21,8 @@ export interface Message {
   // contentEncoding is how the payload is encoded, such as "zstd"; "" if it is not.
   readonly contentEncoding: string;
   readonly body: Buffer;
+  // test is true for a test, which is no record: an inbox applies and notes nothing.
+  readonly test?: boolean;
 }
 
 const max = 2n ** 63n - 1n;
@@ -61,6 +63,7 @@ export function messageFromHeaders(stream: string, value: (name: string) => unkn
     claimCheck: get("ordered-claim-check") === "true",
     contentEncoding: get("ordered-content-encoding"),
     body,
+    test: get("ordered-test") === "true",
   };
   validate(message);
   return message;

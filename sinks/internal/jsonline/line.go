@@ -73,6 +73,12 @@ func appendHead(line []byte, d processor.Delivery) []byte {
 	line = strconv.AppendInt(append(line, `","attempt":`...), int64(d.Attempt), 10)
 	line = appendText(append(line, `,"origin":`...), d.Origin)
 	line = strconv.AppendBool(append(line, `,"replay":`...), wire.IsReplay(d))
+	if d.Amended {
+		line = append(line, `,"amended":true`...)
+	}
+	if wire.IsTest(d) {
+		line = append(line, `,"test":true`...)
+	}
 	line = appendText(append(line, `,"position":`...), d.Position)
 	line = appendText(append(line, `,"id":`...), d.ID)
 	line = appendText(append(line, `,"key":`...), d.Key)

@@ -26,8 +26,10 @@ const (
 	HeaderKey       = "ordered-key"
 	HeaderType      = "ordered-type"
 	HeaderCreatedAt = "ordered-created-at"
-	HeaderOrigin    = "ordered-origin" // a random name of the process's cursor
-	HeaderReplay    = "ordered-replay" // "true" for a record out of its turn: a dead letter that is replayed, or one that was asked for
+	HeaderOrigin    = "ordered-origin"  // a random name of the process's cursor
+	HeaderReplay    = "ordered-replay"  // "true" for a record out of its turn: a dead letter that is replayed, or one that was asked for
+	HeaderAmended   = "ordered-amended" // "true" for a record whose payload an operator has replaced
+	HeaderTest      = "ordered-test"    // "true" for a test, which is no record
 
 	// Both are for a payload that is not whole, because its process passes it on as it is.
 	HeaderClaimCheck      = "ordered-claim-check"      // "true" if it is a reference to an object
@@ -44,10 +46,10 @@ const (
 )
 
 // Count is how many headers Each yields at most.
-const Count = 15
+const Count = 17
 
 // Each calls yield for every header of a delivery, in a fixed order. Origin, key, type and created-at are left out where the
-// delivery has none, replay where it is in its turn, and the two of a payload that is not whole where it is. A sink escapes and bounds the values as its protocol needs.
+// delivery has none, replay where it is in its turn, amended and test where it is neither, and the two of a payload that is not whole where it is. A sink escapes and bounds the values as its protocol needs.
 func Each(d processor.Delivery, yield func(name, value string)) {
 	yield(HeaderVersion, Version)
 	yield(HeaderProcess, d.Process)
@@ -61,6 +63,12 @@ func Each(d processor.Delivery, yield func(name, value string)) {
 	}
 	if IsReplay(d) {
 		yield(HeaderReplay, "true")
+	}
+	if d.Amended {
+		yield(HeaderAmended, "true")
+	}
+	if IsTest(d) {
+		yield(HeaderTest, "true")
 	}
 	if packed.Claimed(d.Headers) {
 		yield(HeaderClaimCheck, "true")
@@ -82,6 +90,9 @@ func Each(d processor.Delivery, yield func(name, value string)) {
 
 // IsReplay reports a record out of its turn: a dead letter that is replayed, or a record that a receiver asked for.
 func IsReplay(d processor.Delivery) bool { return d.Position != "" && d.After == d.Position }
+
+// IsTest reports a test, which is no record: see processor.Test. Tests have a table that no source has.
+func IsTest(d processor.Delivery) bool { return d.Table == processor.TestTable }
 
 // ShortKey returns the dedup key of a delivery as a protocol with a bound carries it: the key itself if it fits, else
 // its SHA-256. So receivers can compare two keys in either form.

@@ -29,6 +29,7 @@ class Outcome(enum.Enum):
 
     APPLIED = "applied"  # the effect is part of the transaction
     DUPLICATE = "duplicate"  # the record was applied before, and the effect was not called
+    TESTED = "tested"  # it is a test, and no record: the effect was not called, and nothing is noted
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,8 @@ class Inbox:
         acknowledges the message. A rollback forgets the message's epoch, too. Over HTTP a superseded worker may send at
         that moment, so wsgi keeps the epoch. A caller that puts the message aside calls note_epoch.
         """
+        if message.test:
+            return Outcome.TESTED
         return self._settle(conn, self._enter(conn, message), message, effect)
 
     def note_epoch(self, conn: psycopg.Connection, message: Message) -> None:
@@ -78,7 +81,8 @@ class Inbox:
         It is for a program that puts a message of a broker aside that it could not apply: then a message of a superseded
         worker that comes next is refused. Raises OriginError.
         """
-        self._enter(conn, message)
+        if not message.test:
+            self._enter(conn, message)
 
     def accept_origin(self, conn: psycopg.Connection, process: str, origin: str) -> None:
         """Have handle accept messages of that origin from now on, and refuse those of the one before.

@@ -23,6 +23,7 @@ class Message:
     stream names the part of the process's records that has an order of its own: a partition of Kafka, or an ordering
     key of Pub/Sub. It is "" where all records have one order, as over HTTP. With claim_check, body is a reference to
     an object, and not the payload. content_encoding is how the payload is encoded, such as "zstd"; "" if it is not.
+    test is true for a test, which is no record: an inbox applies and notes nothing.
     """
 
     process: str
@@ -37,6 +38,7 @@ class Message:
     claim_check: bool = False
     content_encoding: str = ""
     body: bytes = field(default=b"", repr=False)
+    test: bool = False
 
     def __post_init__(self) -> None:
         if not (self.process and self.origin and self.dedup_key and 1 <= self.sequence <= _MAX and 1 <= self.epoch <= _MAX):
@@ -98,6 +100,7 @@ def message_from_headers(stream: str, headers: Mapping[str, object], body: bytes
         claim_check=get("ordered-claim-check") == "true",
         content_encoding=get("ordered-content-encoding"),
         body=body,
+        test=get("ordered-test") == "true",
     )
 
 

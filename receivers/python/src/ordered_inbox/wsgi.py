@@ -31,7 +31,9 @@ class Application:
 
     def _answer(self, environ: dict) -> tuple[str, list[tuple[str, str]], str]:
         try:
-            self._apply(self._read_logged(environ))
+            message = self._read_logged(environ)
+            if not message.test:
+                self._apply(message)
         except InboxError as error:
             return error.status, error.headers, str(error)
         except Exception:

@@ -30,7 +30,9 @@ public final class Inbox {
         /** The effect is part of the transaction. */
         APPLIED,
         /** The record was applied before, and the effect was not called. */
-        DUPLICATE
+        DUPLICATE,
+        /** It is a test, and no record: the effect was not called, and nothing is noted. */
+        TESTED
     }
 
     /** What is known of a process in a stream. */
@@ -91,6 +93,10 @@ public final class Inbox {
      * @throws IllegalStateException if the connection commits each statement by itself
      */
     public Outcome handle(Connection connection, Message message, Effect effect) throws Exception {
+        if (message.test()) {
+            message.validate();
+            return Outcome.TESTED;
+        }
         return settle(connection, enter(connection, message), message, effect);
     }
 
@@ -103,7 +109,9 @@ public final class Inbox {
      * @throws InboxException.NoMessage
      */
     public void noteEpoch(Connection connection, Message message) throws SQLException, InboxException {
-        enter(connection, message);
+        if (!message.test()) {
+            enter(connection, message);
+        }
     }
 
     /**

@@ -39,7 +39,10 @@ public final class InboxHandler implements HttpHandler {
         int status = 200;
         String text = "";
         try {
-            applyLogged(readLogged(exchange));
+            Message message = readLogged(exchange);
+            if (!message.test()) {
+                applyLogged(message);
+            }
         } catch (InboxException e) {
             status = e.status();
             text = e.getMessage();

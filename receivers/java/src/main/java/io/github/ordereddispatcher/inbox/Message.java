@@ -27,9 +27,16 @@ import java.util.function.UnaryOperator;
  * @param claimCheck true if body is a reference to an object, and not the payload
  * @param contentEncoding how the payload is encoded, such as "zstd"; "" if it is not
  * @param body the payload, or its reference
+ * @param test true for a test, which is no record: an inbox applies and notes nothing
  */
 public record Message(String process, String origin, long sequence, long epoch, String dedupKey, boolean replay, String stream,
-        String type, String key, boolean claimCheck, String contentEncoding, byte[] body) {
+        String type, String key, boolean claimCheck, String contentEncoding, byte[] body, boolean test) {
+    /** Returns a record, and no test. */
+    public Message(String process, String origin, long sequence, long epoch, String dedupKey, boolean replay, String stream,
+            String type, String key, boolean claimCheck, String contentEncoding, byte[] body) {
+        this(process, origin, sequence, epoch, dedupKey, replay, stream, type, key, claimCheck, contentEncoding, body, false);
+    }
+
     /**
      * Checks a request of the webhook sink, and returns the record in it.
      *
@@ -79,7 +86,7 @@ public record Message(String process, String origin, long sequence, long epoch, 
         Message message = new Message(process, get.apply("ordered-origin"), number(get, "ordered-sequence"),
                 number(get, "ordered-epoch"), dedupKey, get.apply("ordered-replay").equals("true"), stream,
                 get.apply("ordered-type"), get.apply("ordered-key"), get.apply("ordered-claim-check").equals("true"),
-                get.apply("ordered-content-encoding"), body);
+                get.apply("ordered-content-encoding"), body, get.apply("ordered-test").equals("true"));
         message.validate();
         return message;
     }

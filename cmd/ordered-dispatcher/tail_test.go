@@ -1,0 +1,83 @@
+package main_test
+
+import (
+	"net/url"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
+)
+
+func TestTail_FollowsRecordsAndDecisionsOverARestart(t *testing.T) {
+	t.Parallel()
+	address, pool := database(t, 4)
+	receiver := newPicky(t, "4")
+	config := processes(t, map[string]string{"a": "webhook: {url: '" + receiver.URL + "'}"})
+	code, _, _ := do(t, address, "run", "--drain", "-c", config)
+	require.Equal(t, 3, code)
+	code, stdout, stderr := do(t, address, "tail", "a", "-c", config, "--once", "-n", "2")
+	require.Zero(t, code, stderr)
+	lines := strings.Split(strings.TrimSpace(stdout), "\n")
+	require.Contains(t, lines[0], "delivered  record 2, created ")
+	require.Contains(t, lines[1], "delivered  record 3, created ")
+	require.Contains(t, lines[2], "failed     record 4, attempt 1: post to")
+	require.NotContains(t, stdout, "customer")
+	code, stdout, stderr = do(t, address, "tail", "a", "-c", config, "--once", "-n", "1", "--payload", "--json")
+	require.Zero(t, code, stderr)
+	require.Contains(t, stdout, `"what":"delivered","record_id":"3"`)
+	require.Contains(t, stdout, `\"customer\":\"c3\"`)
+
+	between, through := linked(t, address)
+	p := start(t, through, "tail", "a", "-c", config, "-n", "0")
+	p.stdout.until(t, 1, "failed     record 4")
+	code, _, stderr = do(t, address, "skip", "a", "--reason=a test")
+	require.Zero(t, code, stderr)
+	p.stdout.until(t, 1, "passed     record 4")
+	p.stdout.until(t, 1, "skip       record 4, by ")
+	back := between.Away()
+	p.stdout.until(t, 1, "away       the database does not answer")
+	insert(t, pool, 2)
+	code, _, stderr = do(t, address, "run", "--drain", "-c", config)
+	require.Zero(t, code, stderr)
+	back()
+	p.stdout.until(t, 1, "delivered  record 6")
+	p.stdout.until(t, 1, "back ")
+	code, _, stderr = do(t, address, "seek", "a", "--to-id=5", "-c", config, "--reason=again")
+	require.Zero(t, code, stderr)
+	p.stdout.until(t, 1, "seek ")
+	code, _, stderr = do(t, address, "run", "--drain", "-c", config)
+	require.Zero(t, code, stderr)
+	p.stdout.until(t, 2, "delivered  record 6")
+	p.signal(syscall.SIGINT)
+	require.Zero(t, p.wait())
+	require.NotContains(t, p.stdout.String(), "delivered  record 4")
+	require.Equal(t, 2, strings.Count(p.stdout.String(), "delivered  record 5"), p.stdout.String())
+}
+
+// linked is a network to the database that can be away.
+func linked(t testing.TB, address string) (*link.Link, string) {
+	t.Helper()
+	through, err := url.Parse(address)
+	require.NoError(t, err)
+	l, err := link.Listen(through.Host)
+	require.NoError(t, err)
+	t.Cleanup(l.Close)
+	through.Host = l.Addr()
+	return l, through.String()
+}
+
+func TestTail_WrongUse(t *testing.T) {
+	t.Parallel()
+	address, _ := database(t, 1)
+	config := processes(t, map[string]string{"a": "stdout: {}"})
+	for _, args := range [][]string{{"tail", "a"}, {"tail", "b", "-c", config}, {"tail", "a", "-c", config, "-n", "-1"}} {
+		code, _, _ := do(t, address, args...)
+		require.Equal(t, 2, code, args)
+	}
+	code, stdout, stderr := do(t, address, "tail", "a", "-c", config, "--once")
+	require.Zero(t, code, stderr)
+	require.Empty(t, stdout)
+}
