@@ -91,6 +91,9 @@ func closeSoon(pool *pgxpool.Pool) {
 	}
 }
 
+// apartIdle is how long a connection of Config.Apart stays open that nobody uses.
+const apartIdle = 30 * time.Second
+
 // open makes what all processes share. It does not connect yet.
 func (c Config) open(ctx context.Context) (*pgxpool.Pool, *cursor.Store, error) {
 	return c.openAs(ctx, nil, func(application string) string { return application })
@@ -104,6 +107,9 @@ func (c Config) openAs(ctx context.Context, log *slog.Logger, name func(applicat
 	}
 	if c.ListenToken != "" && !given(c.Database, "pool_max_conns", "") {
 		config.MaxConns++ // for the questions of receivers
+	}
+	if c.conns > 0 {
+		config.MaxConns, config.MaxConnIdleTime = c.conns, apartIdle
 	}
 	parameters := config.ConnConfig.RuntimeParams
 	parameters["application_name"] = name(parameters["application_name"])
