@@ -62,11 +62,11 @@ func (o *Operator) Audit(ctx context.Context, q AuditQuery) ([]Event, error) {
 // recordLettersSQL finds the dead letters of one record. A process has few of them, so it reads all rows of the process
 // that match; there is no index on the record.
 var recordLettersSQL = `/* cursor.letters_of_record */
-` + tables.LettersSQL + `WHERE process_name = $1::text AND record_id = $2::text
+` + tables.LettersSQL + `WHERE ($1::text = '' OR process_name = $1) AND record_id = $2::text
 ORDER BY id DESC
 LIMIT $3::int`
 
-// LettersOfRecord returns the last dead letters of a record, open or resolved, the newest first, at most limit. They
+// LettersOfRecord returns the last dead letters of the records with an id, of one process or, with "", of every process, open or resolved, the newest first, at most limit. They
 // come without headers and payload: see DeadLetter.
 func (o *Operator) LettersOfRecord(ctx context.Context, process, recordID string, limit int) ([]cursor.DeadLetter, error) {
 	return o.listLetters(ctx, recordLettersSQL, process, recordID, limit)

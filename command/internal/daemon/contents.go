@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"sync"
+	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
@@ -58,3 +59,6 @@ func (s Status) Notes() []string { return s.notes() }
 
 // HeldBy describes in a sentence how a transaction is in the way of the records of the process, and what to do.
 func (s Status) HeldBy(w table.Writer) string { return s.heldBy("records", w).String() }
+
+// Paused is how long the reader has waited so far, in all, only to look a second time.
+func (r *StatusReader) Paused() time.Duration { return time.Duration(r.paused.Load()) }

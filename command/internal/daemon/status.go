@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -87,6 +88,7 @@ type StatusReader struct {
 	contents contents
 	secrets  secret.Set
 	pause    func(context.Context, time.Duration) // between two looks
+	paused   atomic.Int64                         // how long it has paused, in nanoseconds
 }
 
 // NewStatusReader makes the pool. It does not connect yet.
@@ -95,7 +97,11 @@ func NewStatusReader(ctx context.Context, c StatusConfig) (*StatusReader, error)
 	if err != nil {
 		return nil, err
 	}
-	r := &StatusReader{config: c, pool: pool, store: store, sources: map[string]*table.Source{}, secrets: c.Config.Secrets(), pause: pause}
+	r := &StatusReader{config: c, pool: pool, store: store, sources: map[string]*table.Source{}, secrets: c.Config.Secrets()}
+	r.pause = func(ctx context.Context, d time.Duration) {
+		pause(ctx, d)
+		r.paused.Add(int64(d))
+	}
 	for _, p := range c.Config.Processes {
 		if r.sources[p.Name], err = c.Config.keys(p, pool); err != nil {
 			pool.Close()
