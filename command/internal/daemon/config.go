@@ -36,6 +36,12 @@ type Config struct {
 	// Default: they stay.
 	Rules []TableRule `knob:"retention" like:"retention: {public.bookings: {keep: 168h}}"`
 
+	// Admin has the settings of the console.
+	//
+	// In the file: who may use the [console](docs/console.md) and its API at the address of `--listen`. Without it, this
+	// machine may look, and nobody may decide.
+	Admin Admin `knob:"admin" like:"admin: {operate_tokens: {alice: ${ALICE_TOKEN}}}"`
+
 	// file is the name of the file; "" if the configuration has none.
 	file string
 	// secretFiles are the files from which secrets were read, or will be.

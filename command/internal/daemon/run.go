@@ -26,7 +26,9 @@ type RunConfig struct {
 	Grace time.Duration
 	// Listen is the address of metrics and health, as host:port. Only this machine can reach :port. "": do not
 	// listen.
-	Listen              string
+	Listen string
+	// Serve makes what else is served there: every path except those of metrics, health and records. nil: nothing.
+	Serve               Serve
 	pruneInterval       time.Duration // of retention; 0: pruneInterval. Tests prune more often
 	lookInterval        time.Duration // of the monitor and the guard; 0: lookInterval and guardInterval. Tests look more often
 	maxSilence          time.Duration // of a process that lives; 0: its own. Tests wait for less
@@ -66,6 +68,14 @@ func Run(ctx context.Context, c RunConfig) error {
 	crew, err := newCrew(ctx, c, pool, store)
 	if err != nil {
 		return &UsageError{err}
+	}
+	if listener != nil && c.Serve != nil {
+		handler, end, err := c.Serve(crew.ctx, Inside{RunConfig: c, Address: listener.Addr()})
+		if err != nil {
+			return &UsageError{err}
+		}
+		defer end()
+		crew.monitor.console = handler
 	}
 	c.Logger.Info("starting", "worker", store.Worker(), "processes", c.Config.Names(), "connections", pool.Config().MaxConns)
 	for _, e := range append(c.Config.exposedFiles(), c.Config.exposures(pool.Config().ConnConfig)...) {
