@@ -233,7 +233,9 @@ func (b *board) look(ctx context.Context) {
 func (b *board) clean(err error) string { return b.cleanText(err.Error()) }
 
 // cleanText is a text that a receiver or a server wrote, for viewers.
-func (b *board) cleanText(text string) string { return visible.Inline(b.reader.Secrets().Replace(text)) }
+func (b *board) cleanText(text string) string {
+	return visible.Inline(b.reader.Secrets().Replace(text))
+}
 
 // see asks the database: for all rows, for the status of the processes whose turn it is, and for the records of those
 // that somebody looks at closely.
