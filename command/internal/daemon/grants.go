@@ -75,6 +75,9 @@ func (c Config) workerDuties() []operator.Duty {
 	if len(c.Notify.Targets) > 0 {
 		duties = append(duties, operator.DutyNotify)
 	}
+	if c.Admin.decides() {
+		duties = append(duties, operator.DutyDecide, operator.DutyReplay)
+	}
 	return duties
 }
 

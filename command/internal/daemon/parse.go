@@ -72,6 +72,7 @@ func parseFile(root yamlfile.Node, kinds []sinks.Spec, set *storeSet) (c Config)
 		"processes":    func(n yamlfile.Node) { c.Processes = parseProcesses(n, c.Schema, kinds, set) },
 		"retention":    func(n yamlfile.Node) { c.Rules = parseRules(n, c.Processes, set) },
 		"notify":       func(n yamlfile.Node) { c.Notify = parseNotify(n, c.Names()) },
+		"admin":        func(n yamlfile.Node) { c.Admin = parseAdmin(n) },
 	})
 	return c
 }

@@ -1,0 +1,73 @@
+package desk
+
+import (
+	"errors"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// Kind is why a question or a decision failed.
+type Kind string
+
+// The kinds of an Error.
+const (
+	KindUsage     Kind = "usage"     // the question is wrong
+	KindUnknown   Kind = "unknown"   // no such process or dead letter
+	KindMoved     Kind = "moved"     // not what the preview showed: look again
+	KindRefused   Kind = "refused"   // the state of the process does not allow it
+	KindLocked    Kind = "locked"    // another session has the row: try again
+	KindBusy      Kind = "busy"      // too many ask at once: try again
+	KindUncertain Kind = "uncertain" // it may have been done: see the history
+	KindAway      Kind = "away"      // the database did not answer
+)
+
+// Error is why a question or a decision failed. Its text is for people, and has no secrets.
+type Error struct {
+	Kind Kind
+	Text string
+	err  error
+}
+
+func (e *Error) Error() string { return e.Text }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.err }
+
+// failed converts an error of the daemon. nil stays nil.
+func (d *Desk) failed(err error) error {
+	var own *Error
+	if err == nil || errors.As(err, &own) {
+		return err
+	}
+	return &Error{Kind: kindOf(err), Text: d.board.clean(err), err: err}
+}
+
+func kindOf(err error) Kind {
+	var usage *daemon.UsageError
+	var pruned *operator.PrunedError
+	var refusal *pgconn.PgError
+	switch {
+	case errors.Is(err, cursor.ErrUncertain):
+		return KindUncertain
+	case errors.Is(err, cursor.ErrMoved):
+		return KindMoved
+	case errors.Is(err, cursor.ErrLocked):
+		return KindLocked
+	case errors.Is(err, cursor.ErrNoDeadLetter), errors.Is(err, cursor.ErrUnknown):
+		return KindUnknown
+	case errors.As(err, &pruned), errors.Is(err, cursor.ErrHalted), errors.Is(err, cursor.ErrPaused), errors.Is(err, cursor.ErrExists),
+		errors.Is(err, cursor.ErrDeleted), errors.Is(err, cursor.ErrRenamed), errors.Is(err, operator.ErrNotFailing), errors.Is(err, operator.ErrOldPrimary):
+		return KindRefused
+	case errors.As(err, &usage):
+		return KindUsage
+	case errors.As(err, &refusal), processor.IsPermanent(err):
+		return KindRefused
+	default:
+		return KindAway
+	}
+}
