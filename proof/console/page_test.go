@@ -1,0 +1,242 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image/png"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+)
+
+// patience is how long a step in the browser may take. The machine may be busy with other tests.
+const patience = 60 * time.Second
+
+// browser starts the one Chromium of all tests, with a directory of its own.
+var browser = sync.OnceValues(func() (context.Context, error) {
+	directory, err := os.MkdirTemp("", "console")
+	if err != nil {
+		return nil, err
+	}
+	flags := []chromedp.ExecAllocatorOption{
+		chromedp.NoFirstRun, chromedp.NoSandbox, chromedp.Headless, chromedp.DisableGPU, chromedp.ExecPath(program),
+		chromedp.UserDataDir(directory), chromedp.WindowSize(1360, 900),
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
+		chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("hide-scrollbars", true),
+		chromedp.Flag("force-device-scale-factor", "1"),
+	}
+	allocator, kill := chromedp.NewExecAllocator(context.Background(), flags...)
+	root, cancel := chromedp.NewContext(allocator)
+	atEnd = append(atEnd, func() {
+		cancel()
+		kill()
+		os.RemoveAll(directory)
+	})
+	return root, chromedp.Do(root)
+})
+
+var (
+	program string   // of Chromium
+	atEnd   []func() // of all tests
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	for _, end := range atEnd {
+		end()
+	}
+	os.Exit(code)
+}
+
+// tab is one page in the browser, as a visitor has it.
+type tab struct {
+	t    *testing.T
+	ctx  context.Context
+	base string
+
+	mu      sync.Mutex
+	faults  []string
+	allowed []string // parts of faults that the test expects
+}
+
+var locate sync.Once
+
+// newTab opens an empty tab for the pages at base. When the test ends, it fails if anything went wrong in the tab.
+func newTab(t *testing.T, base string) *tab {
+	t.Helper()
+	found := pgtest.Require(t, "chromium")
+	locate.Do(func() { program = found })
+	root, err := browser()
+	require.NoError(t, err)
+	p := &tab{t: t, base: base}
+	ctx, closeTab := chromedp.NewContext(root, chromedp.WithNewBrowserContext(), chromedp.WithListener(p.watch))
+	p.ctx = ctx
+	require.NoError(t, chromedp.Do(ctx)) // the tab lives as long as the context of this
+	p.do(command(network.Enable, network.EnableParams{}), command(log.Enable, cdp.Empty{}))
+	t.Cleanup(func() {
+		if t.Failed() {
+			p.keep("failed-" + strings.NewReplacer("/", "-").Replace(t.Name()))
+		}
+		closeTab()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		require.Empty(t, p.faults)
+	})
+	return p
+}
+
+// watch notes what must not happen in a page.
+func (p *tab) watch(event any) {
+	fault := ""
+	switch e := event.(type) {
+	case *runtime.EventExceptionThrown:
+		fault = "exception: " + e.ExceptionDetails.Text
+		if e.ExceptionDetails.Exception != nil {
+			fault += " " + e.ExceptionDetails.Exception.Description
+		}
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning {
+			var words []string
+			for _, arg := range e.Args {
+				words = append(words, string(arg.Value)+arg.Description)
+			}
+			fault = "console: " + strings.Join(words, " ")
+		}
+	case *log.EventEntryAdded:
+		if e.Entry.Level == log.EntryLevelError || e.Entry.Level == log.EntryLevelWarning {
+			fault = fmt.Sprintf("log: %s: %s %s", e.Entry.Source, e.Entry.Text, e.Entry.URL)
+		}
+	case *network.EventRequestWillBeSent:
+		if u, err := url.Parse(e.Request.URL); err != nil || u.Scheme != "data" && !strings.HasPrefix(e.Request.URL, p.base) {
+			fault = "a request to another host: " + e.Request.URL
+		}
+	}
+	if fault == "" {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, part := range p.allowed {
+		if strings.Contains(fault, part) {
+			return
+		}
+	}
+	p.faults = append(p.faults, fault)
+}
+
+// allow expects faults that contain a text, such as the status of a refusal.
+func (p *tab) allow(part string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.allowed = append(p.allowed, part)
+}
+
+// do carries out steps, within patience.
+func (p *tab) do(steps ...chromedp.Action[chromedp.Void]) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	require.NoError(p.t, chromedp.Do(ctx, steps...))
+}
+
+// command makes a step of a command of the protocol.
+func command[P, R any](c cdp.Command[P, R], params P) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, c, params)
+		return err
+	})
+}
+
+// open loads a page, until its script is ready.
+func (p *tab) open(path string) {
+	p.t.Helper()
+	p.do(chromedp.Navigate(p.base+path), chromedp.WaitReady(chromedp.CSS("html[data-ready]")))
+}
+
+// value evaluates an expression.
+func value[T any](p *tab, expression string) T {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression))
+	require.NoError(p.t, err, expression)
+	return v
+}
+
+// until waits for an expression to be true.
+func (p *tab) until(expression string) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	_, err := chromedp.Run(ctx, chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(patience)))
+	require.NoError(p.t, err, expression)
+}
+
+// says waits for an element to contain a text.
+func (p *tab) says(selector, text string) {
+	p.t.Helper()
+	p.until(fmt.Sprintf("(document.querySelector(%q)?.innerText ?? '').includes(%q)", selector, text))
+}
+
+// click clicks an element, once it is there.
+func (p *tab) click(selector string) {
+	p.t.Helper()
+	p.do(chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+}
+
+// shades are the two looks.
+var shades = []string{"light", "dark"}
+
+// shoot writes pictures of the page in both looks, if CONSOLE_SHOTS names a directory for them.
+func (p *tab) shoot(name string) {
+	p.t.Helper()
+	if os.Getenv("CONSOLE_SHOTS") == "" {
+		return
+	}
+	for _, shade := range shades {
+		p.do(command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: shade}}}))
+		p.keep("console-" + name + "-" + shade)
+	}
+	p.do(command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{}))
+}
+
+// maxShot is the largest picture that the documentation has.
+const maxShot = 150 << 10
+
+// keep writes a picture of the window.
+func (p *tab) keep(name string) {
+	directory := os.Getenv("CONSOLE_SHOTS")
+	if directory == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	shot, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		p.t.Errorf("no picture of %s: %v", name, err)
+		return
+	}
+	picture, err := png.Decode(bytes.NewReader(shot))
+	require.NoError(p.t, err)
+	var small bytes.Buffer
+	require.NoError(p.t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, picture))
+	require.NoError(p.t, os.MkdirAll(directory, 0o755))
+	require.NoError(p.t, os.WriteFile(filepath.Join(directory, name+".png"), small.Bytes(), 0o644))
+	require.LessOrEqual(p.t, small.Len(), maxShot, name)
+}
