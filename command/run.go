@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/admin"
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/knob"
@@ -37,7 +38,7 @@ func (c *runCommand) Run(ctx context.Context, sys system, logger *slog.Logger) e
 	defer signal.Stop(signals)
 	return daemon.Run(ctx, daemon.RunConfig{
 		Config: config, Drain: c.Drain, Grace: c.Grace, Listen: c.Listen,
-		Stdout: sys.stdout, Logger: logger, Signals: signals, Exit: sys.exit,
+		Stdout: sys.stdout, Logger: logger, Signals: signals, Exit: sys.exit, Serve: admin.Serve(nil),
 	})
 }
 

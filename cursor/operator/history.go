@@ -101,8 +101,16 @@ func (o *Operator) events(ctx context.Context, process, actions string, limit in
 	if err != nil {
 		return nil, o.db.Explain("read the history of", process, err)
 	}
-	var events []Event
-	for _, values := range results[0].Rows {
+	events, err := parseEvents(results[0].Rows)
+	if err != nil {
+		return nil, o.db.Explain("read the history of", process, err)
+	}
+	return events, nil
+}
+
+// parseEvents reads rows with the columns of historySQL.
+func parseEvents(rows [][][]byte) (events []Event, err error) {
+	for _, values := range rows {
 		p := tables.Parser{Values: values}
 		events = append(events, Event{
 			ID: p.Int(0), Process: p.Text(1), At: p.Time(2), Actor: p.Text(3), Action: p.Text(4), Reason: p.Text(5),
@@ -110,7 +118,7 @@ func (o *Operator) events(ctx context.Context, process, actions string, limit in
 			User: p.Text(9),
 		})
 		if p.Err != nil {
-			return nil, o.db.Explain("read the history of", process, p.Err)
+			return nil, p.Err
 		}
 	}
 	return events, nil

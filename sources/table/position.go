@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -171,4 +172,15 @@ func (k kind) lowestID() string {
 	default:
 		return strconv.Itoa(math.MinInt64)
 	}
+}
+
+// Moment returns the time in a position of a source that is ordered by time, and whether it has one.
+func Moment(p cursor.Position) (time.Time, bool) {
+	tag, rest, _ := strings.Cut(string(p), ":")
+	if !slices.Contains([]kind{kindAtInt, kindAtUUID, kindAtText}, kind(tag)) {
+		return time.Time{}, false
+	}
+	at, _, _ := strings.Cut(rest, "/")
+	t, err := time.Parse(atLayout, at)
+	return t, err == nil
 }

@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"slices"
+
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/knob"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	rules "github.com/ordered-dispatcher/ordered-dispatcher/retention"
@@ -34,6 +36,12 @@ type Config struct {
 	// Default: they stay.
 	Rules []TableRule `knob:"retention" like:"retention: {public.bookings: {keep: 168h}}"`
 
+	// Admin has the settings of the console.
+	//
+	// In the file: who may use the [console](docs/console.md) and its API at the address of `--listen`. Without it, this
+	// machine may look, and nobody may decide.
+	Admin Admin `knob:"admin" like:"admin: {operate_tokens: {alice: ${ALICE_TOKEN}}}"`
+
 	// file is the name of the file; "" if the configuration has none.
 	file string
 	// secretFiles are the files from which secrets were read, or will be.
@@ -46,6 +54,22 @@ type Config struct {
 	stores *storeSet
 	// renewal is nil if no reference points to a file.
 	renewal *renewal
+	// conns bounds the connections of one pool; 0: as many as the processes need.
+	conns int32
+}
+
+// Apart returns the configuration for a part of the program that shares nothing with the processes: each of its pools
+// has at most conns connections, and it closes object stores of its own.
+func (c Config) Apart(conns int32) Config {
+	if c.stores != nil {
+		c.stores = newStoreSet(c.stores.kinds)
+	}
+	c.Processes = slices.Clone(c.Processes)
+	for i := range c.Processes {
+		c.Processes[i].stores = c.stores
+	}
+	c.conns = conns
+	return c
 }
 
 // TableRule is one entry of the key retention.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
@@ -132,9 +131,13 @@ func withLeft(err error, left []string) error {
 
 // unlisted returns the names of cursors that a file does not have.
 func unlisted(c Config, rows []cursor.Row) []string {
+	listed := make(map[string]bool, len(c.Processes))
+	for _, p := range c.Processes {
+		listed[p.Name] = true
+	}
 	var names []string
 	for _, row := range rows {
-		if !slices.Contains(c.Names(), row.Process) {
+		if !listed[row.Process] {
 			names = append(names, row.Process)
 		}
 	}

@@ -37,18 +37,25 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// newServer serves exact routes, for reading only.
-func newServer(log *slog.Logger, loopback bool, routes map[string]http.Handler) *http.Server {
+// newServer serves exact routes, for reading only, and every other path by rest, which has a gate of its own. rest may be
+// nil.
+func newServer(log *slog.Logger, loopback bool, routes map[string]http.Handler, rest http.Handler) *http.Server {
+	own := func(handler http.Handler) http.Handler {
+		if loopback {
+			return ownHosts(handler)
+		}
+		return handler
+	}
 	mux := http.NewServeMux()
 	for path, handler := range routes {
-		mux.Handle("GET "+path, handler) // and HEAD; other methods are not allowed
+		mux.Handle(path, own(readOnly(handler)))
 	}
-	var handler http.Handler = mux
-	if loopback {
-		handler = ownHosts(handler)
+	if rest == nil {
+		rest = own(http.NotFoundHandler())
 	}
+	mux.Handle("/", rest)
 	return &http.Server{
-		Handler:           plain(handler),
+		Handler:           plain(mux),
 		ReadHeaderTimeout: readTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      answerTimeout,
@@ -57,6 +64,18 @@ func newServer(log *slog.Logger, loopback bool, routes map[string]http.Handler) 
 		ConnState:         newRoom(maxConns, patience).watch,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
+}
+
+// readOnly allows GET and HEAD alone.
+func readOnly(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			w.Header().Set("Allow", "GET, HEAD")
+			http.Error(w, http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // plain keeps browsers and caches from interpreting or keeping an answer.

@@ -26,6 +26,7 @@ type monitor struct {
 	looker  *looker
 	counter *counter
 	records *recordsServer // nil: receivers may not ask
+	console http.Handler   // has all other paths; nil: there are none
 
 	maxSilence time.Duration // of any process; 0: its own
 }
@@ -110,12 +111,12 @@ func (c *crew) server(address net.Addr) *http.Server {
 	if c.monitor.records != nil {
 		routes["/records/{process}"] = c.monitor.records
 	}
-	return newServer(c.log, isLoopback(address), routes)
+	return newServer(c.log, isLoopback(address), routes, c.monitor.console)
 }
 
 // serve answers until it is stopped. If it cannot serve, the deliveries go on.
 func (c *crew) serve(server *http.Server, listener net.Listener) error {
-	c.log.Info("serving /metrics, /healthz and /readyz", "address", listener.Addr().String())
+	c.log.Info("serving /metrics, /healthz and /readyz", "address", listener.Addr().String(), "console", c.monitor.console != nil)
 	if c.monitor.records != nil && !isLoopback(listener.Addr()) {
 		c.log.Warn("records and the listen_token go over the network in the clear", "fix", "set --listen to an address of this machine only, behind a proxy with TLS")
 	}

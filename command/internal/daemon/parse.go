@@ -71,6 +71,7 @@ func parseFile(root yamlfile.Node, kinds []sinks.Spec, set *storeSet) (c Config)
 		"listen_token": func(n yamlfile.Node) { c.ListenToken = parseToken(n) },
 		"processes":    func(n yamlfile.Node) { c.Processes = parseProcesses(n, c.Schema, kinds, set) },
 		"retention":    func(n yamlfile.Node) { c.Rules = parseRules(n, c.Processes, set) },
+		"admin":        func(n yamlfile.Node) { c.Admin = parseAdmin(n) },
 	})
 	return c
 }

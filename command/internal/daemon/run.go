@@ -26,7 +26,9 @@ type RunConfig struct {
 	Grace time.Duration
 	// Listen is the address of metrics and health, as host:port. Only this machine can reach :port. "": do not
 	// listen.
-	Listen              string
+	Listen string
+	// Serve makes what else is served there: every path except those of metrics, health and records. nil: nothing.
+	Serve               Serve
 	pruneInterval       time.Duration // of retention; 0: pruneInterval. Tests prune more often
 	lookInterval        time.Duration // of the monitor and the guard; 0: lookInterval and guardInterval. Tests look more often
 	maxSilence          time.Duration // of a process that lives; 0: its own. Tests wait for less
@@ -67,6 +69,14 @@ func Run(ctx context.Context, c RunConfig) error {
 	if err != nil {
 		return &UsageError{err}
 	}
+	if listener != nil && c.Serve != nil {
+		handler, end, err := c.Serve(crew.ctx, Inside{RunConfig: c, Address: listener.Addr()})
+		if err != nil {
+			return &UsageError{err}
+		}
+		defer end()
+		crew.monitor.console = handler
+	}
 	c.Logger.Info("starting", "worker", store.Worker(), "processes", c.Config.Names(), "connections", pool.Config().MaxConns)
 	for _, e := range append(c.Config.exposedFiles(), c.Config.exposures(pool.Config().ConnConfig)...) {
 		e.warn(c.Logger)
@@ -91,6 +101,9 @@ func closeSoon(pool *pgxpool.Pool) {
 	}
 }
 
+// apartIdle is how long a connection of Config.Apart stays open that nobody uses.
+const apartIdle = 30 * time.Second
+
 // open makes what all processes share. It does not connect yet.
 func (c Config) open(ctx context.Context) (*pgxpool.Pool, *cursor.Store, error) {
 	return c.openAs(ctx, nil, func(application string) string { return application })
@@ -104,6 +117,9 @@ func (c Config) openAs(ctx context.Context, log *slog.Logger, name func(applicat
 	}
 	if c.ListenToken != "" && !given(c.Database, "pool_max_conns", "") {
 		config.MaxConns++ // for the questions of receivers
+	}
+	if c.conns > 0 {
+		config.MaxConns, config.MaxConnIdleTime = c.conns, apartIdle
 	}
 	parameters := config.ConnConfig.RuntimeParams
 	parameters["application_name"] = name(parameters["application_name"])

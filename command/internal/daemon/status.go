@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -74,16 +75,20 @@ type StatusConfig struct {
 	Config Config
 	// Process is the only one to show; "" shows all.
 	Process string
+	// Unlisted also shows the cursors of processes that the file does not have, without lag.
+	Unlisted bool
 }
 
 // StatusReader reads the state of processes. The caller closes it.
 type StatusReader struct {
-	config  StatusConfig
-	pool    *pgxpool.Pool
-	store   *cursor.Store
-	sources map[string]*table.Source
-	secrets secret.Set
-	pause   func(context.Context, time.Duration) // between two looks
+	config   StatusConfig
+	pool     *pgxpool.Pool
+	store    *cursor.Store
+	sources  map[string]*table.Source
+	contents contents
+	secrets  secret.Set
+	pause    func(context.Context, time.Duration) // between two looks
+	paused   atomic.Int64                         // how long it has paused, in nanoseconds
 }
 
 // NewStatusReader makes the pool. It does not connect yet.
@@ -92,7 +97,11 @@ func NewStatusReader(ctx context.Context, c StatusConfig) (*StatusReader, error)
 	if err != nil {
 		return nil, err
 	}
-	r := &StatusReader{config: c, pool: pool, store: store, sources: map[string]*table.Source{}, secrets: c.Config.Secrets(), pause: pause}
+	r := &StatusReader{config: c, pool: pool, store: store, sources: map[string]*table.Source{}, secrets: c.Config.Secrets()}
+	r.pause = func(ctx context.Context, d time.Duration) {
+		pause(ctx, d)
+		r.paused.Add(int64(d))
+	}
 	for _, p := range c.Config.Processes {
 		if r.sources[p.Name], err = c.Config.keys(p, pool); err != nil {
 			pool.Close()
@@ -105,20 +114,38 @@ func NewStatusReader(ctx context.Context, c StatusConfig) (*StatusReader, error)
 // Close closes the connections.
 func (r *StatusReader) Close() { r.pool.Close() }
 
-// Read returns one status for each process. It returns a *UsageError for a process that is not known.
-func (r *StatusReader) Read(ctx context.Context) ([]Status, error) {
+// Rows returns the rows of all cursors of the schema. It is one statement.
+func (r *StatusReader) Rows(ctx context.Context) ([]cursor.Row, error) {
 	rows, err := r.store.List(ctx)
 	if errors.Is(err, answer.ErrNone) {
 		return nil, fmt.Errorf("%w; check whether the server hangs, whether a migration has locked the table, or whether a pooler in between has all of its connections in use", err)
 	}
-	if err != nil {
-		return nil, Reachable(err)
-	}
-	processes := r.config.Config.Processes
-	all, err := r.choose(ctx, statuses(rows, processes))
+	return rows, Reachable(err)
+}
+
+// Read returns one status for each process. It returns a *UsageError for a process that is not known.
+func (r *StatusReader) Read(ctx context.Context) ([]Status, error) {
+	return r.read(ctx, func(string) bool { return true })
+}
+
+// ReadOf is Read of some processes. It asks nothing about the others.
+func (r *StatusReader) ReadOf(ctx context.Context, processes []string) ([]Status, error) {
+	return r.read(ctx, func(process string) bool { return slices.Contains(processes, process) })
+}
+
+func (r *StatusReader) read(ctx context.Context, takes func(string) bool) ([]Status, error) {
+	rows, err := r.Rows(ctx)
 	if err != nil {
 		return nil, err
 	}
+	all := statuses(rows, r.config.Config.Processes)
+	if r.config.Unlisted && len(r.config.Config.Processes) > 0 {
+		all = append(all, others(rows, r.config.Config)...)
+	}
+	if all, err = r.choose(ctx, all); err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(s Status) bool { return !takes(s.Process) })
 	lockers, err := r.store.Lockers(ctx)
 	if err != nil {
 		return nil, Reachable(err)
@@ -146,9 +173,10 @@ func (r *StatusReader) Read(ctx context.Context) ([]Status, error) {
 		r.explain(ctx, &all[i], lockers, long)
 		all[i].see(seen)
 	}
+	left := unlisted(r.config.Config, rows)
 	r.each(ctx, all, func(ctx context.Context, s *Status) {
-		if _, ok := r.process(s.Process); ok {
-			r.measure(ctx, s, r.sources[s.Process], unlisted(r.config.Config, rows))
+		if source, ok := r.sources[s.Process]; ok {
+			r.measure(ctx, s, source, left)
 		}
 	})
 	if err := r.lookAgain(ctx, all); err != nil {
@@ -285,12 +313,27 @@ func statuses(rows []cursor.Row, processes []Process) []Status {
 		}
 		return all
 	}
+	byName := make(map[string]cursor.Row, len(rows))
+	for _, row := range rows {
+		byName[row.Process] = row
+	}
 	for _, p := range processes {
 		s := Status{Row: cursor.Row{Process: p.Name}, New: true}
-		if at := slices.IndexFunc(rows, func(row cursor.Row) bool { return row.Process == p.Name }); at >= 0 {
-			s = Status{Row: rows[at]}
+		if row, ok := byName[p.Name]; ok {
+			s = Status{Row: row}
 		}
 		all = append(all, s)
+	}
+	return all
+}
+
+// others returns one status for each row whose process is not in the file.
+func others(rows []cursor.Row, c Config) (all []Status) {
+	names := unlisted(c, rows)
+	for _, row := range rows {
+		if slices.Contains(names, row.Process) {
+			all = append(all, Status{Row: row, Problem: "the file of this worker does not have the process, so its lag is not known here"})
+		}
 	}
 	return all
 }

@@ -1,6 +1,14 @@
 package desk
 
-import "context"
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
+)
 
 // AuditAsk chooses events.
 type AuditAsk struct {
@@ -28,7 +36,85 @@ type Audit struct {
 	Actors []string `json:"actors"`
 }
 
+// defaultEvents is the length of a page if none is asked for.
+const defaultEvents = 100
+
+// actorsFrom is how many decisions are searched for the names of actors.
+const actorsFrom = 1000
+
 // Audit returns a page of events of all processes.
-func (d *Desk) Audit(_ context.Context, _ AuditAsk) (Audit, error) {
-	return Audit{}, errNotBuilt
+func (d *Desk) Audit(ctx context.Context, ask AuditAsk) (page Audit, err error) {
+	limit := min(cmp.Or(max(ask.Limit, 0), defaultEvents), MaxEvents)
+	err = d.question(ctx, func(ctx context.Context) error {
+		op := d.asking.Operator()
+		events, err := op.Audit(ctx, operator.AuditQuery{
+			Process: ask.Process, Actor: ask.Actor, Action: ask.Action, Decisions: ask.Decisions, Before: ask.Before, Limit: limit + 1})
+		if err != nil {
+			return err
+		}
+		if len(events) > limit {
+			events = events[:limit]
+			page.Next = events[limit-1].ID
+		}
+		page.Events = eventsOf(events)
+		decisions, err := op.Audit(ctx, operator.AuditQuery{Decisions: true, Limit: actorsFrom})
+		page.Actors = actors(decisions)
+		return err
+	})
+	return page, err
+}
+
+// actors are the names of those who decided, sorted.
+func actors(decisions []operator.Event) []string {
+	names := []string{}
+	for _, e := range decisions {
+		if !slices.Contains(names, e.Actor) {
+			names = append(names, e.Actor)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func eventOf(e operator.Event) Event {
+	var about struct {
+		RecordID string `json:"record_id"`
+	}
+	_ = json.Unmarshal(e.Detail, &about) // an event that is about no record has none
+	detail := e.Detail
+	if len(detail) == 0 {
+		detail = json.RawMessage("{}")
+	}
+	return Event{
+		ID: e.ID, At: e.At.UTC(), Process: e.Process, Actor: e.Actor, User: e.User, Action: e.Action, Reason: e.Reason,
+		From: string(e.From), To: string(e.To), RecordID: about.RecordID, Detail: detail,
+	}
+}
+
+// questionTimeout bounds a question, and turnTimeout how long it waits for its turn.
+const (
+	questionTimeout = 25 * time.Second
+	turnTimeout     = 3 * time.Second
+)
+
+// question asks the database something, when it is its turn.
+func (d *Desk) question(ctx context.Context, ask func(context.Context) error) error {
+	return d.taken(ctx, d.questions, questionTimeout, ask)
+}
+
+// taken calls f while it has one of the turns.
+func (d *Desk) taken(ctx context.Context, turns chan struct{}, timeout time.Duration, f func(context.Context) error) error {
+	waiting, cancel := context.WithTimeout(ctx, turnTimeout)
+	defer cancel()
+	select {
+	case turns <- struct{}{}:
+		defer func() { <-turns }()
+	case <-waiting.Done():
+		return &Error{Kind: KindBusy, Text: "too many questions are being answered: try again in a moment"}
+	}
+	ctx, end := context.WithTimeout(ctx, timeout)
+	defer end()
+	stop := context.AfterFunc(d.ctx, end)
+	defer stop()
+	return d.failed(f(ctx))
 }

@@ -1,6 +1,16 @@
 package desk
 
-import "context"
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
+)
 
 // Verb is what an operator may decide.
 type Verb string
@@ -22,24 +32,6 @@ func Verbs() []Verb { return []Verb{Retry, Skip, Seek, Pause, Resume, Replay, Di
 
 // NeedsReason reports whether the verb can lose records, so that a reason is required.
 func (v Verb) NeedsReason() bool { return v == Skip || v == Seek || v == Discard }
-
-// TargetKind is how a Target names a place.
-type TargetKind string
-
-// How a Target may name a place.
-const (
-	ToID       TargetKind = "id"       // the record with this id is delivered next
-	ToTime     TargetKind = "time"     // the first record created then or later: RFC 3339
-	ToPosition TargetKind = "position" // the first record after this position
-	ToStart    TargetKind = "start"    // every record again
-	ToEnd      TargetKind = "end"      // only records that are stamped from now on
-)
-
-// Target is the place to which a Seek goes.
-type Target struct {
-	Kind  TargetKind `json:"kind"`
-	Value string     `json:"value"` // "" for ToStart and ToEnd
-}
 
 // Order is what an operator wants to be done.
 type Order struct {
@@ -98,13 +90,180 @@ type Decided struct {
 	Failed string `json:"failed"`
 }
 
+// decideTimeout bounds a decision, and rowTimeout how long it waits for the row of the process.
+const (
+	decideTimeout = 5 * time.Minute
+	rowTimeout    = 20 * time.Second
+)
+
+// maxReason bounds a reason.
+const maxReason = 2000
+
 // Preview returns what an order would do. It changes nothing.
-func (d *Desk) Preview(_ context.Context, _ Order) (Preview, error) {
-	return Preview{}, errNotBuilt
+func (d *Desk) Preview(ctx context.Context, o Order) (p Preview, err error) {
+	if err := o.check(); err != nil {
+		return Preview{}, err
+	}
+	err = d.taken(ctx, d.decisions, questionTimeout, func(ctx context.Context) error {
+		if o.aboutLetters() {
+			p, err = d.previewLetters(ctx, o)
+			return err
+		}
+		outcome, err := d.operate(ctx, o, cursor.Decision{Actor: "preview", Reason: "preview", DryRun: true, Timeout: rowTimeout})
+		if err != nil {
+			return err
+		}
+		p = previewOf(outcome)
+		p.Expect = o.expect(outcome).String()
+		return nil
+	})
+	p.Order, p.NeedsReason = o, o.Verb.NeedsReason()
+	if p.Records == nil {
+		p.Records = []Record{}
+	}
+	return p, err
 }
 
 // Decide carries out an order that was previewed. It returns an Error of KindMoved, and does nothing, if something
 // has changed since.
-func (d *Desk) Decide(_ context.Context, _ Order, _ Approval) (Decided, error) {
-	return Decided{}, errNotBuilt
+func (d *Desk) Decide(ctx context.Context, o Order, a Approval) (done Decided, err error) {
+	if err := o.check(); err != nil {
+		return Decided{}, err
+	}
+	expect, err := a.check(o.Verb)
+	if err != nil {
+		return Decided{}, err
+	}
+	err = d.taken(ctx, d.decisions, decideTimeout, func(ctx context.Context) error {
+		decision := cursor.Decision{Actor: a.Actor, Reason: strings.TrimSpace(a.Reason), Timeout: rowTimeout}
+		if o.aboutLetters() {
+			done, err = d.decideLetters(ctx, o, decision, expect)
+			return err
+		}
+		done, err = d.decideOne(ctx, o, decision, expect)
+		return err
+	})
+	d.board.nudge(o.Process)
+	if err == nil {
+		d.config.Logger.Info("an operator decided in the console", "process", o.Process, "verb", string(o.Verb), "actor", a.Actor, "changed", done.Changed)
+	}
+	return done, err
+}
+
+func (d *Desk) decideOne(ctx context.Context, o Order, decision cursor.Decision, expect expected) (Decided, error) {
+	if expect.State != "" {
+		dry := decision
+		dry.DryRun = true
+		now, err := d.operate(ctx, o, dry)
+		if err != nil {
+			return Decided{}, err
+		}
+		if is := o.expect(now).State; is != expect.State {
+			return Decided{}, &Error{Kind: KindMoved, Text: "the process is " + is + " now, and was " + expect.State + " in the preview: nothing was changed"}
+		}
+	}
+	decision.Expect = expect.At
+	if o.Verb == Seek {
+		if expect.To == nil {
+			return Decided{}, wrong("expect is not that of a seek: make a preview first")
+		}
+		o.To = &Target{Kind: ToPosition, Value: string(*expect.To)}
+	}
+	outcome, err := d.operate(ctx, o, decision)
+	if err != nil {
+		return Decided{}, err
+	}
+	return Decided{Text: visible.Inline(outcome.Text), Changed: outcome.Changed}, nil
+}
+
+// operate carries out an order about a cursor, or rehearses it.
+func (d *Desk) operate(ctx context.Context, o Order, decision cursor.Decision) (daemon.Outcome, error) {
+	config := d.config.Config.Apart(decisionConns)
+	if !d.knows(o.Process) {
+		config.Processes = nil // every cursor of the schema, without what needs its source
+	}
+	operator, err := daemon.NewOperator(ctx, config, o.Process)
+	if err != nil {
+		return daemon.Outcome{}, err
+	}
+	defer operator.Close()
+	decision.Fenced, decision.Pruned = o.Fenced, o.Pruned
+	switch o.Verb {
+	case Retry:
+		return operator.Retry(ctx, decision)
+	case Skip:
+		return operator.Skip(ctx, decision)
+	case Pause:
+		return operator.Pause(ctx, decision)
+	case Resume:
+		return operator.Resume(ctx, decision)
+	}
+	to, err := o.To.target()
+	if err != nil {
+		return daemon.Outcome{}, err
+	}
+	return operator.Seek(ctx, to, decision)
+}
+
+// expect is what must still be true when the order is carried out.
+func (o Order) expect(outcome daemon.Outcome) expected {
+	before, to := outcome.Before, outcome.After.Position
+	var e expected
+	switch {
+	case before.UpdatedAt.IsZero():
+		e.State = "new"
+	case o.Verb == Pause || o.Verb == Resume:
+		e.State = string(before.State)
+	default:
+		e.At = &outcome.Expect
+	}
+	if o.Verb == Seek {
+		e.To = &to
+	}
+	return e
+}
+
+func previewOf(outcome daemon.Outcome) Preview {
+	p := Preview{Text: visible.Inline(outcome.Text), Changes: outcome.Changed, Problem: visible.Inline(outcome.Problem)}
+	if span := outcome.Records; span != nil {
+		for _, r := range span.Records {
+			p.Records = append(p.Records, masked(recordOf(table.Shown{Record: r}, outcome.Before)))
+		}
+		p.Total, p.Capped = span.Total, span.Total >= table.MaxLagRecords
+	}
+	return p
+}
+
+// check returns what is wrong with an order.
+func (o Order) check() error {
+	switch {
+	case !slices.Contains(Verbs(), o.Verb):
+		return wrong("there is no such decision: there are retry, skip, seek, pause, resume, replay and discard")
+	case o.Process == "":
+		return wrong("name the process")
+	case o.Verb == Seek:
+		_, err := o.To.target()
+		return err
+	case o.To != nil:
+		return wrong("only a seek goes to a place")
+	case o.aboutLetters():
+		return o.checkLetters()
+	case len(o.Letters) > 0 || o.AllLetters || o.Error != "":
+		return wrong("only replay and discard are about dead letters")
+	default:
+		return nil
+	}
+}
+
+// check returns what is wrong with an approval, and what it expects.
+func (a Approval) check(v Verb) (expected, error) {
+	switch reason := strings.TrimSpace(a.Reason); {
+	case a.Actor == "":
+		return expected{}, wrong("it is not known who decides")
+	case reason == "" && v.NeedsReason():
+		return expected{}, wrong("a reason is missing: the audit keeps it")
+	case len(reason) > maxReason:
+		return expected{}, wrong("the reason is too long: write at most 2000 bytes")
+	}
+	return parseExpected(a.Expect)
 }

@@ -2,7 +2,11 @@ package desk
 
 import (
 	"context"
+	"io"
 	"log/slog"
+	"slices"
+	"sync"
+	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 )
@@ -13,24 +17,76 @@ type Config struct {
 	Config daemon.Config
 	// Logger is required.
 	Logger *slog.Logger
+	// Stdout gets what a replay delivers to a stdout sink. Required.
+	Stdout io.Writer
+
+	quiet time.Duration // between two looks while nobody watches; 0: quietInterval. Tests look more often
 }
+
+// Connections are those that a desk takes of the database at most: two for looks, two for questions, and two for each
+// of the decisions that may be under way at once.
+const (
+	lookConns     = 2
+	questionConns = 2
+	decisionConns = 2
+	maxDecisions  = 2
+)
 
 // Desk answers questions about all processes, and carries out decisions. It is safe for use by several goroutines.
 type Desk struct {
-	config Config
+	config    Config
+	board     *board
+	ctx       context.Context
+	stop      context.CancelFunc
+	running   sync.WaitGroup
+	questions chan struct{} // has an element for each question under way
+	decisions chan struct{} // and for each decision
+	asking    *daemon.StatusReader
+	doctor    doctor
 }
 
-// New makes a desk. It does not connect yet. The caller closes it.
-func New(_ context.Context, c Config) (*Desk, error) {
-	return &Desk{config: c}, nil
+// New makes a desk. It does not connect yet. It ends with ctx, and the caller closes it.
+func New(ctx context.Context, c Config) (*Desk, error) {
+	d := &Desk{config: c, questions: make(chan struct{}, questionConns), decisions: make(chan struct{}, maxDecisions)}
+	d.ctx, d.stop = context.WithCancel(ctx)
+	looking, err := daemon.NewStatusReader(d.ctx, daemon.StatusConfig{Config: c.Config.Apart(lookConns), Unlisted: true})
+	if err != nil {
+		d.stop()
+		return nil, err
+	}
+	if d.asking, err = daemon.NewStatusReader(d.ctx, daemon.StatusConfig{Config: c.Config.Apart(questionConns), Unlisted: true}); err != nil {
+		looking.Close()
+		d.stop()
+		return nil, err
+	}
+	d.board = newBoard(c, looking)
+	d.running.Go(func() { d.board.run(d.ctx) })
+	return d, nil
 }
 
 // Close ends what is under way and closes the connections.
-func (d *Desk) Close() {}
+func (d *Desk) Close() {
+	d.stop()
+	d.running.Wait()
+	d.board.reader.Close()
+	d.asking.Close()
+}
 
 // Watch makes the board look, for as long as ctx lives. After each look it sends a tick: then Fleet and Process answer
 // from memory, at once. A viewer that is busy misses ticks, and never more than it needs. process is the one that
-// the viewer looks at, which every look includes; "" is none. The channel is closed when ctx ends.
-func (d *Desk) Watch(_ context.Context, _ string) <-chan struct{} {
-	return nil
+// the viewer looks at, which every look includes; "" is none. The channel is closed when ctx or the desk ends.
+func (d *Desk) Watch(ctx context.Context, process string) <-chan struct{} {
+	w := &watcher{process: process, ticks: make(chan struct{}, 1)}
+	d.board.join(w)
+	go func() {
+		select {
+		case <-ctx.Done():
+		case <-d.ctx.Done():
+		}
+		d.board.leave(w)
+	}()
+	return w.ticks
 }
+
+// knows reports whether the file has a process.
+func (d *Desk) knows(process string) bool { return slices.Contains(d.config.Config.Names(), process) }

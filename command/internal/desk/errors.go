@@ -1,6 +1,15 @@
 package desk
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
 
 // Kind is why a question or a decision failed.
 type Kind string
@@ -29,4 +38,36 @@ func (e *Error) Error() string { return e.Text }
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.err }
 
-var errNotBuilt = errors.New("not built yet")
+// failed converts an error of the daemon. nil stays nil.
+func (d *Desk) failed(err error) error {
+	var own *Error
+	if err == nil || errors.As(err, &own) {
+		return err
+	}
+	return &Error{Kind: kindOf(err), Text: d.board.clean(err), err: err}
+}
+
+func kindOf(err error) Kind {
+	var usage *daemon.UsageError
+	var pruned *operator.PrunedError
+	var refusal *pgconn.PgError
+	switch {
+	case errors.Is(err, cursor.ErrUncertain):
+		return KindUncertain
+	case errors.Is(err, cursor.ErrMoved):
+		return KindMoved
+	case errors.Is(err, cursor.ErrLocked):
+		return KindLocked
+	case errors.Is(err, cursor.ErrNoDeadLetter), errors.Is(err, cursor.ErrUnknown):
+		return KindUnknown
+	case errors.As(err, &pruned), errors.Is(err, cursor.ErrHalted), errors.Is(err, cursor.ErrPaused), errors.Is(err, cursor.ErrExists),
+		errors.Is(err, cursor.ErrDeleted), errors.Is(err, cursor.ErrRenamed), errors.Is(err, operator.ErrNotFailing), errors.Is(err, operator.ErrOldPrimary):
+		return KindRefused
+	case errors.As(err, &usage):
+		return KindUsage
+	case errors.As(err, &refusal), processor.IsPermanent(err):
+		return KindRefused
+	default:
+		return KindAway
+	}
+}

@@ -1,6 +1,11 @@
 package desk
 
-import "context"
+import (
+	"context"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+)
 
 // By is what a Search compares.
 type By string
@@ -85,7 +90,46 @@ type Sighting struct {
 	Text string `json:"text"`
 }
 
-// Find finds records by what is known of them, in the order of their positions.
-func (d *Desk) Find(_ context.Context, _ Search, _ Sight) (Found, error) {
-	return Found{}, errNotBuilt
+// maxSightings bounds those of all processes.
+const maxSightings = 200
+
+// Find finds records by what is known of them: for each process those that are newest, in the order of their positions.
+func (d *Desk) Find(ctx context.Context, s Search, sight Sight) (found Found, err error) {
+	if err := d.check(s); err != nil {
+		return Found{}, err
+	}
+	err = d.question(ctx, func(ctx context.Context) error {
+		rows, err := d.asking.Rows(ctx)
+		if err != nil {
+			return err
+		}
+		f := finding{Search: s, desk: d, op: d.asking.Operator(), rows: map[string]cursor.Row{}, asked: map[string]answered{}}
+		for _, row := range rows {
+			f.rows[row.Process] = row
+		}
+		found, err = f.all(ctx)
+		return err
+	})
+	for i := range found.Sightings {
+		found.Sightings[i].Record = sight.seen(found.Sightings[i].Record)
+	}
+	return found, err
 }
+
+// check returns what is wrong with a search.
+func (d *Desk) check(s Search) error {
+	switch {
+	case s.By != ByID && s.By != ByKey && s.By != ByDedup:
+		return wrong("a search is by id, key or dedup_key")
+	case s.Text == "":
+		return wrong("write what to look for")
+	case len(s.Text) > maxSearch:
+		return wrong("what to look for is too long: write at most 4096 bytes")
+	case s.Process != "" && !d.knows(s.Process):
+		return &Error{Kind: KindUnknown, Text: "the file has no process " + visible.Quoted(s.Process)}
+	default:
+		return nil
+	}
+}
+
+const maxSearch = 4096

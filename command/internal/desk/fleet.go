@@ -1,8 +1,14 @@
 package desk
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
 // Fleet is what the board shows of all processes.
@@ -56,7 +62,7 @@ type Line struct {
 	LookedAt *time.Time `json:"looked_at"`
 }
 
-// SparkStep is the time of one value of Line.Spark, and SparkLength is how many there are at most.
+// SparkStep is the time of one value of Line.Spark, and SparkLength is how many there are.
 const (
 	SparkStep   = 10 * time.Second
 	SparkLength = 60
@@ -87,13 +93,86 @@ type Hold struct {
 	Text string `json:"text"`
 }
 
-// Need is why a process needs somebody.
-type Need struct {
-	// Rank sorts needs: 1 is the most urgent.
-	Rank int `json:"rank"`
-	// Text is a short sentence.
-	Text string `json:"text"`
+// Fleet returns what the board shows of all processes. If nobody watches, it makes a look first.
+func (d *Desk) Fleet(ctx context.Context) (Fleet, error) {
+	d.board.await(ctx, "")
+	return d.board.fleet(time.Now())
 }
 
-// Fleet returns what the board shows of all processes. If nobody watches, it makes a look first.
-func (d *Desk) Fleet(_ context.Context) (Fleet, error) { return Fleet{}, errNotBuilt }
+func (b *board) fleet(now time.Time) (Fleet, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.at.IsZero() {
+		return Fleet{}, b.away()
+	}
+	f := Fleet{At: b.at.UTC(), Since: b.since.UTC(), Problem: b.problem, Processes: make([]Line, 0, len(b.memories))}
+	for _, m := range b.memories {
+		f.Processes = append(f.Processes, m.line(b.seen, now))
+	}
+	slices.SortFunc(f.Processes, func(x, y Line) int { return cmp.Or(cmp.Compare(x.rank(), y.rank()), cmp.Compare(x.Process, y.Process)) })
+	return f, nil
+}
+
+// away is why there is no answer yet.
+func (b *board) away() error {
+	return &Error{Kind: KindAway, Text: cmp.Or(b.problem, "the database was not asked yet, or has not answered: try again in a moment")}
+}
+
+func (l Line) rank() int {
+	if l.Need == nil {
+		return maxRank
+	}
+	return l.Need.Rank
+}
+
+// line is the process as the board shows it now.
+func (m *memory) line(seen covered, now time.Time) Line {
+	l := Line{
+		Process: m.process, State: m.word(), Configured: m.configured, Table: m.file.Source.Table, Sink: m.file.Sink.Kind,
+		Rate: m.rate(), Spark: m.spark(now), Position: string(m.row.Position), Sequence: m.row.Sequence, Epoch: int64(m.row.Epoch),
+		Worker: m.row.Holder, MovedAt: moment(m.row.UpdatedAt), DeadLetters: m.status.DeadLetters, LookedAt: moment(m.statusAt), Notes: []string{},
+	}
+	if records, age := m.waiting(now); records != nil {
+		l.Waiting = &Waiting{Records: *records, Capped: *records >= table.MaxLagRecords, Split: []Share{}}
+		if age != nil && *records > 0 {
+			l.Waiting.Seconds, l.Waiting.Split = age, m.split(*age, seen, now)
+		} else if age != nil {
+			l.Waiting.Seconds = age
+		}
+	}
+	if h := m.status.Hold; h != nil && ofHold[h.Kind] == m.cause {
+		l.Hold = &Hold{Kind: string(h.Kind), Cause: m.cause, Text: visible.Inline(h.Text)}
+	}
+	for i, note := range m.status.Notes() {
+		if i > 0 || m.status.Hold == nil { // the first one is the hold
+			l.Notes = append(l.Notes, visible.Inline(note))
+		}
+	}
+	l.Need = m.need(l)
+	return l
+}
+
+// word is the state in a word: by the row, which every look reads, and by the last status.
+func (m *memory) word() string {
+	switch {
+	case m.row.UpdatedAt.IsZero():
+		return "new"
+	case m.row.State != cursor.Running:
+		return string(m.row.State)
+	case !m.statusAt.IsZero() && m.status.State == cursor.Running && (m.status.Failure == nil) == (m.row.Failure == nil):
+		return m.status.Word()
+	case m.row.Failure != nil:
+		return "failing"
+	default:
+		return string(m.row.State)
+	}
+}
+
+// moment returns nil for a time that is not known.
+func moment(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	utc := t.UTC()
+	return &utc
+}

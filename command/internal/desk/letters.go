@@ -1,8 +1,20 @@
 package desk
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strconv"
 	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
 // LettersAsk chooses dead letters.
@@ -60,11 +72,118 @@ type Letter struct {
 }
 
 // Letters lists dead letters, without headers and payloads.
-func (d *Desk) Letters(_ context.Context, _ LettersAsk) (Letters, error) {
-	return Letters{}, errNotBuilt
+func (d *Desk) Letters(ctx context.Context, ask LettersAsk) (list Letters, err error) {
+	limit := min(cmp.Or(max(ask.Limit, 0), MaxLetters), MaxLetters)
+	if ask.Error != "" && ask.Process == "" {
+		return list, wrong("a text of the error needs the name of the process")
+	}
+	err = d.question(ctx, func(ctx context.Context) error {
+		op := d.asking.Operator()
+		open, err := d.open(ctx, op, ask)
+		if err != nil {
+			return err
+		}
+		all := open
+		if ask.Resolved {
+			if all, err = op.DeadLetters(ctx, ask.Process, true, limit+1); err != nil {
+				return err
+			}
+		}
+		list = Letters{Groups: d.groups(open), Letters: []Letter{}, More: len(all) > limit}
+		for _, l := range all[:min(len(all), limit)] {
+			list.Letters = append(list.Letters, d.letterOf(l, Masked))
+		}
+		return nil
+	})
+	return list, err
+}
+
+// open returns the open dead letters that were asked for, by process and position.
+func (d *Desk) open(ctx context.Context, op *operator.Operator, ask LettersAsk) (open []cursor.DeadLetter, err error) {
+	if ask.Process != "" {
+		return op.OpenDeadLetters(ctx, ask.Process, ask.Error, daemon.MaxDeadLetters)
+	}
+	open, err = op.DeadLetters(ctx, "", false, daemon.MaxDeadLetters)
+	slices.SortFunc(open, func(x, y cursor.DeadLetter) int {
+		return cmp.Or(cmp.Compare(x.Process, y.Process), cmp.Compare(x.Position, y.Position), cmp.Compare(x.ID, y.ID))
+	})
+	return open, err
+}
+
+// groups puts open dead letters together whose errors are alike, the largest group first.
+func (d *Desk) groups(open []cursor.DeadLetter) []Group {
+	type kind struct{ process, pattern, class string }
+	all := map[kind]*Group{}
+	for _, l := range open {
+		k := kind{l.Process, pattern(d.board.cleanText(l.Failure.Error)), string(l.Failure.Class)}
+		g := all[k]
+		if g == nil {
+			g = &Group{Process: k.process, Pattern: k.pattern, Class: k.class, First: l.At.UTC(), Last: l.At.UTC()}
+			all[k] = g
+		}
+		if l.At.Before(g.First) {
+			g.First = l.At.UTC()
+		}
+		if l.At.After(g.Last) {
+			g.Last = l.At.UTC()
+		}
+		g.IDs = append(g.IDs, IDText(l.ID))
+	}
+	groups := []Group{}
+	for _, g := range all {
+		groups = append(groups, *g)
+	}
+	slices.SortFunc(groups, func(x, y Group) int {
+		return cmp.Or(cmp.Compare(len(y.IDs), len(x.IDs)), cmp.Compare(x.Process, y.Process), cmp.Compare(x.Pattern, y.Pattern))
+	})
+	return groups
+}
+
+var (
+	quotedText = regexp.MustCompile("\"[^\"]*\"|'[^']*'|`[^`]*`|\\[…\\]")
+	identifier = regexp.MustCompile(`[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|\b[0-9a-fA-F]*[0-9][0-9a-fA-F]*\b`)
+)
+
+// pattern is an error without what differs between two errors of one cause: numbers, ids and quoted texts.
+func pattern(text string) string {
+	text = quotedText.ReplaceAllString(text, "…")
+	return visible.Start(identifier.ReplaceAllString(text, "#"), 300)
 }
 
 // Letter returns one dead letter.
-func (d *Desk) Letter(_ context.Context, _ int64, _ Sight) (Letter, error) {
-	return Letter{}, errNotBuilt
+func (d *Desk) Letter(ctx context.Context, id int64, sight Sight) (letter Letter, err error) {
+	err = d.question(ctx, func(ctx context.Context) error {
+		found, err := d.asking.Operator().DeadLetter(ctx, id)
+		letter = d.letterOf(found, sight)
+		return err
+	})
+	return letter, err
+}
+
+func (d *Desk) letterOf(l cursor.DeadLetter, sight Sight) Letter {
+	f := failureOf(l.Failure)
+	f.RecordID, f.Position, f.Error = l.RecordID, string(l.Position), d.board.cleanText(l.Failure.Error)
+	payload := l.Payload[:min(len(l.Payload), MaxPayload)]
+	row := cursor.Row{Process: l.Process}
+	r := recordOf(table.Shown{Record: processor.Record{
+		Position: l.Position, Table: l.Table, ID: l.RecordID, Key: l.Key, Type: l.Type, CreatedAt: l.CreatedAt, Headers: l.Headers, Payload: payload},
+		Bytes: int64(len(l.Payload)), Withheld: l.Withheld}, row)
+	return Letter{
+		ID: l.ID, Process: l.Process, At: l.At.UTC(), Sequence: l.Sequence, Record: sight.seen(r), Failure: f,
+		Resolution: cmp.Or(string(l.Resolution), "open"), ResolvedAt: moment(l.ResolvedAt), ResolvedBy: l.ResolvedBy, Reason: l.Reason,
+	}
+}
+
+// MarshalJSON writes the number as a string.
+func (i IDText) MarshalJSON() ([]byte, error) { return json.Marshal(strconv.FormatInt(int64(i), 10)) }
+
+// UnmarshalJSON reads a string.
+func (i *IDText) UnmarshalJSON(text []byte) error {
+	var s string
+	if err := json.Unmarshal(text, &s); err != nil {
+		return err
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	*i = IDText(n)
+	return err
 }

@@ -1,9 +1,16 @@
 package desk
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
 // Sight is how much of a record a viewer may see.
@@ -161,8 +168,122 @@ type Event struct {
 
 // Process returns everything about one process. If nobody watches it, it makes a look first. For a name that is not
 // known it returns an Error of KindUnknown.
-func (d *Desk) Process(_ context.Context, _ string, _ Sight) (Process, error) {
-	return Process{}, errNotBuilt
+func (d *Desk) Process(ctx context.Context, process string, sight Sight) (Process, error) {
+	if !d.board.mayKnow(process) {
+		d.board.await(ctx, "")
+	}
+	if d.board.mayKnow(process) {
+		d.board.await(ctx, process)
+	}
+	return d.board.process(process, sight, time.Now())
+}
+
+// mayKnow reports whether the last look has seen a process.
+func (b *board) mayKnow(process string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.memories[process] != nil
+}
+
+func (b *board) process(name string, sight Sight, now time.Time) (Process, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	m := b.memories[name]
+	switch {
+	case b.at.IsZero():
+		return Process{}, b.away()
+	case m == nil:
+		return Process{}, &Error{Kind: KindUnknown, Text: "there is no process " + visible.Quoted(name) + ", neither in the file nor in the database"}
+	}
+	p := Process{
+		Line: m.line(b.seen, now), At: b.at.UTC(), Since: b.since.UTC(), HeadProblem: m.headProblem, Failure: m.failure(now),
+		HeldBy: []Holder{}, Held: []Span{}, History: m.history, Series: m.series(), Backfill: m.progress(now), Limit: limitText(m.file.Limit), Verbs: m.verbs(),
+	}
+	if m.head != nil {
+		head := sight.seen(*m.head)
+		p.Head = &head
+	}
+	if p.History == nil {
+		p.History = []Event{}
+	}
+	for _, w := range m.status.Holding {
+		p.HeldBy = append(p.HeldBy, Holder{w.PID, w.GID, w.Application, w.User, moment(w.Since), w.State, w.Command, visible.Inline(m.status.HeldBy(w))})
+	}
+	for _, s := range slices.Backward(m.spans) {
+		s.From, s.To = s.From.UTC(), s.To.UTC()
+		p.Held = append(p.Held, s)
+	}
+	return p, nil
+}
+
+// failure is what went wrong with the record at the head; nil if nothing did.
+func (m *memory) failure(now time.Time) *Failure {
+	if m.row.Failure == nil {
+		return nil
+	}
+	f := failureOf(*m.row.Failure)
+	f.NextIn = max(0, f.NextIn-now.Sub(m.rowAt).Seconds())
+	return &f
+}
+
+func failureOf(f cursor.Failure) Failure {
+	return Failure{
+		RecordID: f.RecordID, Position: string(f.Position), Attempts: f.Attempts, First: f.First.UTC(), Last: f.Last.UTC(), NextIn: f.Wait.Seconds(),
+		Error: visible.Inline(f.Error), Class: string(f.Class), Permanent: f.Class == cursor.ClassPermanent || f.Class == cursor.ClassUnreadable,
+	}
+}
+
+// series are the points of the last minutes: one for each SparkStep, and then one for each look at the process.
+func (m *memory) series() []Point {
+	all := []Point{}
+	for _, b := range m.buckets {
+		if len(m.points) == 0 || b.point.At.Before(m.points[0].At) && !b.point.At.IsZero() {
+			all = append(all, b.point)
+		}
+	}
+	all = append(all, m.points...)
+	for i := range all {
+		all[i].At = all[i].At.UTC()
+	}
+	return all
+}
+
+// limitText writes a limit as the file has it; "" for none.
+func limitText(l processor.Limit) string {
+	unit := map[time.Duration]string{time.Second: "s", time.Minute: "m", time.Hour: "h"}[l.Per]
+	switch {
+	case l.Records == 0:
+		return ""
+	case unit == "":
+		return fmt.Sprintf("%d in %v", l.Records, l.Per)
+	default:
+		return fmt.Sprintf("%d/%s", l.Records, unit)
+	}
+}
+
+// verbs are the decisions that make sense in the state of the process.
+func (m *memory) verbs() []Verb {
+	f := m.row.Failure
+	verbs := []Verb{}
+	if f != nil {
+		verbs = append(verbs, Retry)
+		if !f.OfServer() && !f.OfUs() {
+			verbs = append(verbs, Skip)
+		}
+	}
+	switch m.row.State {
+	case cursor.Paused:
+		verbs = append(verbs, Resume)
+	case cursor.Running:
+		verbs = append(verbs, Pause)
+	}
+	if m.row.UpdatedAt.IsZero() && m.configured {
+		verbs = append(verbs, Pause)
+	}
+	if m.configured {
+		verbs = append(verbs, Seek)
+	}
+	return verbs
 }
 
 // Tail are the records that a process delivered after a position, the oldest first.
@@ -179,6 +300,28 @@ const MaxTail = 100
 
 // Tail returns the last records, at most limit, that a process has delivered after a position; "" begins now, with the
 // last ones. They come without headers and payload.
-func (d *Desk) Tail(_ context.Context, _, _ string, _ int) (Tail, error) {
-	return Tail{}, errNotBuilt
+func (d *Desk) Tail(ctx context.Context, process, after string, limit int) (Tail, error) {
+	if _, err := d.Process(ctx, process, Masked); err != nil {
+		return Tail{}, err
+	}
+	return d.board.tail(process, after, min(max(limit, 1), MaxTail)), nil
+}
+
+func (b *board) tail(process, after string, limit int) Tail {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t := Tail{Records: []Record{}, Next: after}
+	m := b.memories[process]
+	if m == nil {
+		return t
+	}
+	for _, r := range m.detail.tail {
+		if after == "" || r.Position > after || after > string(m.tailTo) { // after: from before a seek back
+			t.Records = append(t.Records, r)
+		}
+	}
+	if t.Next = cmp.Or(string(m.tailTo), after); len(t.Records) > limit {
+		t.Records, t.More = t.Records[len(t.Records)-limit:], true
+	}
+	return t
 }

@@ -1,0 +1,82 @@
+package admin_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/desk"
+)
+
+func (s *site) process(token string) desk.Process {
+	s.t.Helper()
+	return api[desk.Process](s, token, http.MethodGet, "/api/v1/processes/a", nil)
+}
+
+// until waits until process a is as wanted.
+func (s *site) until(wanted func(desk.Process) bool) (p desk.Process) {
+	s.t.Helper()
+	require.Eventually(s.t, func() bool {
+		p = s.process(operateToken)
+		return wanted(p)
+	}, patience, 50*time.Millisecond)
+	return p
+}
+
+func waits(n int64) func(desk.Process) bool {
+	return func(p desk.Process) bool { return p.Waiting != nil && p.Waiting.Records == n }
+}
+
+func TestAPI_PauseSeeAndResume(t *testing.T) {
+	t.Parallel()
+	s := open(t, logins, processA)
+	insert(t, s.pool, "ann", 3)
+	s.until(func(p desk.Process) bool { return p.Sequence == 3 })
+
+	o := desk.Order{Verb: desk.Pause, Process: "a"}
+	preview := api[desk.Preview](s, operateToken, http.MethodPost, "/api/v1/preview", o)
+	require.True(t, preview.Changes)
+	require.Contains(t, preview.Text, "a is paused at")
+	require.Equal(t, "running", s.process(readToken).State, "a preview changes nothing")
+	done := s.order(o, "a look at the table")
+	require.True(t, done.Changed)
+
+	insert(t, s.pool, "bob", 2)
+	p := s.until(waits(2))
+	require.Equal(t, "paused", p.State)
+	require.Equal(t, desk.CausePause, p.Hold.Cause)
+	require.Equal(t, "bob", p.Head.Key)
+	require.Contains(t, p.Head.Payload, card)
+	require.Equal(t, "alice", p.History[0].Actor)
+	require.Equal(t, "a look at the table", p.History[0].Reason)
+	require.Contains(t, p.Verbs, desk.Resume)
+
+	s.order(desk.Order{Verb: desk.Resume, Process: "a"}, "")
+	s.until(func(p desk.Process) bool { return p.Sequence == 5 })
+}
+
+func TestAPI_MasksPayloadsForThoseWhoMayOnlyLook(t *testing.T) {
+	t.Parallel()
+	s := open(t, logins, processA)
+	s.until(func(p desk.Process) bool { return p.State == "running" })
+	s.order(desk.Order{Verb: desk.Pause, Process: "a"}, "")
+	insert(t, s.pool, "ann", 1)
+	s.until(waits(1))
+	for _, q := range []request{
+		as(readToken, http.MethodGet, "/api/v1/processes/a", ""),
+		as(readToken, http.MethodPost, "/api/v1/find", `{"by": "key", "text": "ann"}`),
+		{path: "/api/v1/processes/a"},
+	} {
+		a := s.send(q)
+		require.Equal(t, http.StatusOK, a.status, a.body)
+		require.NotContains(t, a.body, card)
+		require.Contains(t, a.body, `"masked":true`)
+	}
+	a := s.send(as(operateToken, http.MethodPost, "/api/v1/find", `{"by": "key", "text": "ann"}`))
+	var found desk.Found
+	require.NoError(t, json.Unmarshal([]byte(a.body), &found))
+	require.Contains(t, found.Sightings[0].Record.Payload, card)
+}

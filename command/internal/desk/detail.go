@@ -1,0 +1,156 @@
+package desk
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
+)
+
+const (
+	historyShown = 50               // events of one process
+	historyAge   = 10 * time.Second // after which the history is read again, even if nothing seems to have changed
+	firstTail    = 20               // records that were delivered before somebody began to look
+	maxTailKept  = 2 * MaxTail
+)
+
+// detail is what the board knows only of a process that somebody looks at closely.
+type detail struct {
+	detailAt    time.Time // zero: nobody ever looked
+	head        *Record   // with its contents: an answer masks it
+	headProblem string
+	points      []Point
+
+	history   []Event
+	historyAt time.Time
+	ofState   cursor.State // those of the row when the history was read
+	ofEpoch   cursor.Epoch
+
+	tail     []Record
+	tailTo   cursor.Position // up to which the tail goes
+	tailFull bool            // the tail has begun
+}
+
+// noteDetail reads the records and the history of one process. Its problems are shown beside what could be read.
+func (b *board) noteDetail(ctx context.Context, process string) {
+	b.mu.Lock()
+	m := b.memories[process]
+	if m == nil {
+		b.mu.Unlock()
+		return
+	}
+	row, was := m.row, m.detail
+	b.mu.Unlock()
+
+	now := b.readDetail(ctx, row, was)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now.points = m.points
+	m.detail = now
+}
+
+func (b *board) readDetail(ctx context.Context, row cursor.Row, d detail) detail {
+	source, err := b.reader.Source(row.Process)
+	d.head, d.headProblem = nil, ""
+	if err == nil && source != nil && row.Position != cursor.Unplaced {
+		d, err = d.read(ctx, source, row)
+	}
+	if err != nil {
+		d.headProblem = b.clean(err)
+	}
+	if time.Since(d.historyAt) > historyAge || d.ofState != row.State || d.ofEpoch != row.Epoch {
+		events, err := b.reader.Operator().History(ctx, row.Process, historyShown)
+		if err == nil {
+			d.history, d.historyAt, d.ofState, d.ofEpoch = eventsOf(events), time.Now(), row.State, row.Epoch
+		} else if d.headProblem == "" {
+			d.headProblem = b.clean(err)
+		}
+	}
+	d.detailAt = time.Now()
+	return d
+}
+
+// read reads the record at the head, and those that were delivered since the last look.
+func (d detail) read(ctx context.Context, source *table.Source, row cursor.Row) (detail, error) {
+	heads, err := source.Peek(ctx, row.Position, 1, MaxPayload)
+	if err != nil {
+		return d, err
+	}
+	if len(heads) > 0 {
+		head := recordOf(heads[0], row)
+		d.head = &head
+	}
+	switch {
+	case row.UpdatedAt.IsZero(): // it has no row yet
+		return d, nil
+	case d.tailFull && row.Position == d.tailTo:
+		return d, nil
+	case d.tailFull && row.Position < d.tailTo: // after a seek back
+		d.tail, d.tailFull = nil, false
+	}
+	limit, floor := int64(firstTail), cursor.Position("")
+	if d.tailFull {
+		limit, floor = MaxTail, d.tailTo
+	}
+	from, _, err := source.Recent(ctx, row.Position, limit, floor)
+	if err != nil {
+		return d, err
+	}
+	passed, err := source.Peek(ctx, from, int(limit), 0)
+	if err != nil {
+		return d, err
+	}
+	d.tail = slices.Clone(d.tail) // an answer may still use it
+	for _, p := range passed {
+		if p.Position <= row.Position {
+			d.tail = append(d.tail, masked(recordOf(p, row)))
+		}
+	}
+	if len(d.tail) > maxTailKept {
+		d.tail = slices.Delete(d.tail, 0, len(d.tail)-maxTailKept)
+	}
+	d.tailTo, d.tailFull = row.Position, true
+	return d, nil
+}
+
+// recordOf converts a record.
+func recordOf(s table.Shown, row cursor.Row) Record {
+	delivery := processor.Delivery{Record: s.Record}
+	delivery.History, _ = row.Histories.At(s.Position) // histories that cannot be read are reported by the worker
+	r := Record{
+		Position: string(s.Position), Table: s.Table, ID: s.ID, Key: s.Key, Type: s.Type, DedupKey: delivery.DedupKey(),
+		Headers: s.Headers, Payload: string(s.Payload), PayloadBytes: int(s.Bytes), Withheld: s.Withheld,
+	}
+	r.Cut = r.PayloadBytes > len(s.Payload)
+	if !s.CreatedAt.IsZero() {
+		at := s.CreatedAt
+		r.CreatedAt = &at
+	}
+	return r
+}
+
+// masked leaves out the contents of a record. Its key may name a person, and stays: one looks for records by it.
+func masked(r Record) Record {
+	r.Headers, r.Payload, r.Cut, r.Masked = nil, "", false, true
+	return r
+}
+
+// seen is a record as a viewer may see it.
+func (s Sight) seen(r Record) Record {
+	if s == Full {
+		return r
+	}
+	return masked(r)
+}
+
+func eventsOf(events []operator.Event) []Event {
+	all := make([]Event, 0, len(events))
+	for _, e := range events {
+		all = append(all, eventOf(e))
+	}
+	return all
+}

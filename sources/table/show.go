@@ -1,0 +1,138 @@
+package table
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// Shown is a record for a person to look at. Its payload may be cut, so it must not be delivered.
+type Shown struct {
+	processor.Record
+	// Bytes is the size of the whole payload, as text.
+	Bytes int64
+	// Withheld reports that the role may not read more than the id and the time.
+	Withheld bool
+}
+
+// Peek returns the first committed records after a position, at most limit, each with at most maxPayload bytes of its
+// payload. They may not be below the fence yet.
+func (s *Source) Peek(ctx context.Context, after cursor.Position, limit, maxPayload int) ([]Shown, error) {
+	return s.show(ctx, maxPayload, func(l *layout) (string, [][]byte, error) {
+		args, err := l.startAfter(after)
+		return fmt.Sprintf("%s ORDER BY %s LIMIT %d", l.behind(s.config, after == ""), strings.Join(l.orderBy(s.config), ", "), limit), args, err
+	})
+}
+
+// WithID returns the committed records that have an id, as Peek does. Without an index that begins with the id column,
+// the server searches the whole table.
+func (s *Source) WithID(ctx context.Context, id string, limit, maxPayload int) ([]Shown, error) {
+	return s.with(ctx, s.config.Columns.ID, id, limit, maxPayload)
+}
+
+// ErrNoKey: the source has no key.
+var ErrNoKey = errors.New("the source has no key")
+
+// WithKey returns the last committed records that have a key, as Peek does, the newest first. Without an index that
+// begins with the key column, the server searches the whole table. It returns ErrNoKey if the source has none.
+func (s *Source) WithKey(ctx context.Context, key string, limit, maxPayload int) ([]Shown, error) {
+	if s.config.Columns.Key == "" {
+		return nil, ErrNoKey
+	}
+	return s.with(ctx, s.config.Columns.Key, key, limit, maxPayload)
+}
+
+func (s *Source) with(ctx context.Context, column, value string, limit, maxPayload int) ([]Shown, error) {
+	all, err := s.show(ctx, maxPayload, func(l *layout) (string, [][]byte, error) {
+		// The type of the parameter is that of the column, so an index of the column serves.
+		where := fmt.Sprintf("t.%s = $1 AND %s", quote(column), l.behind(s.config, true))
+		return fmt.Sprintf("%s ORDER BY %s DESC LIMIT %d", where, strings.Join(l.orderBy(s.config), " DESC, "), limit), [][]byte{[]byte(value)}, nil
+	})
+	if malformed(err) {
+		return nil, nil // no record has a value that the type of the column cannot have
+	}
+	return all, err
+}
+
+// show runs a query for records. If the role may not read their contents, it asks for their keys alone.
+func (s *Source) show(ctx context.Context, maxPayload int, query func(*layout) (string, [][]byte, error)) (all []Shown, err error) {
+	err = s.ask(ctx, "show records of", func(l *layout, ask asker) error {
+		where, args, err := query(l)
+		if err != nil {
+			return err
+		}
+		rows, err := ask(fmt.Sprintf("/* source.show */ SELECT %s FROM %s AS t WHERE %s", l.shownFields(s.config, maxPayload), l.sql(), where), args...)
+		all, err = l.shown(rows, err)
+		return err
+	})
+	var pgErr *pgconn.PgError
+	if !errors.As(err, &pgErr) || pgErr.Code != "42501" {
+		return all, err
+	}
+	err = s.ask(ctx, "show records of", func(l *layout, ask asker) error {
+		where, args, err := query(l)
+		if err != nil {
+			return err
+		}
+		records, err := l.found(ask(fmt.Sprintf("/* source.show_keys */ SELECT %s FROM %s AS t WHERE %s", l.keys(s.config), l.sql(), where), args...))
+		all = nil
+		for _, r := range records {
+			all = append(all, Shown{Record: r, Withheld: true})
+		}
+		return err
+	})
+	return all, err
+}
+
+// shownFields are the columns that shown takes.
+func (l *layout) shownFields(c Config, maxPayload int) string {
+	text := func(column string) string {
+		if column == "" {
+			return "NULL"
+		}
+		return "t." + quote(column) + "::text"
+	}
+	payload := l.of(whole).fields(c)[fieldPayload]
+	size := fmt.Sprintf("octet_length((%s)::text)", payload)
+	part := fmt.Sprintf("left((%s)::text, %d)", payload, maxPayload)
+	if l.bytea {
+		size, part = fmt.Sprintf("octet_length(%s)", payload), fmt.Sprintf("encode(substring(%s FROM 1 FOR %d), 'hex')", payload, maxPayload)
+	}
+	return strings.Join([]string{l.keys(c), text(c.Columns.Key), text(c.Columns.Type), text(c.Columns.Headers), size, part}, ", ")
+}
+
+// shown makes records from rows of shownFields.
+func (l *layout) shown(rows [][][]byte, err error) ([]Shown, error) {
+	records, err := l.found(rows, err)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Shown, len(records))
+	for i, r := range records {
+		values := rows[i][2:]
+		r.Key, r.Type = string(values[0]), string(values[1])
+		if values[2] != nil {
+			_ = json.Unmarshal(values[2], &r.Headers) // what is no object of texts is shown as none: the worker names the fault
+		}
+		all[i].Bytes, _ = strconv.ParseInt(string(values[3]), 10, 64) // NULL without a payload
+		payload := bytes.Clone(values[4])
+		if l.bytea {
+			if payload, err = hex.DecodeString(string(payload)); err != nil {
+				return nil, fmt.Errorf("record %s: decode its payload: %w", r.ID, err)
+			}
+		}
+		r.Payload = payload
+		all[i].Record = r
+	}
+	return all, nil
+}
