@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
@@ -11,7 +12,9 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/admin"
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/admin/console"
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/desk"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/knob"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
@@ -38,8 +41,13 @@ func (c *runCommand) Run(ctx context.Context, sys system, logger *slog.Logger) e
 	defer signal.Stop(signals)
 	return daemon.Run(ctx, daemon.RunConfig{
 		Config: config, Drain: c.Drain, Grace: c.Grace, Listen: c.Listen,
-		Stdout: sys.stdout, Logger: logger, Signals: signals, Exit: sys.exit, Serve: admin.Serve(nil),
+		Stdout: sys.stdout, Logger: logger, Signals: signals, Exit: sys.exit, Serve: admin.Serve(pages(logger)),
 	})
+}
+
+// pages makes the pages of the console.
+func pages(logger *slog.Logger) admin.Pages {
+	return func(d *desk.Desk) http.Handler { return console.New(console.Config{Desk: d, Logger: logger}) }
 }
 
 // defaults are the values that stand for ${…} in the tags of the commands: the library has the defaults.

@@ -79,6 +79,9 @@ func newAuditRow(e desk.Event) auditRow {
 		At: newMoment(e.At), Process: visible.Inline(visible.Cut(e.Process)), Action: standing{visible.Line(strings.ReplaceAll(e.Action, "_", " ")), eventTones[e.Action]},
 		Actor: newLong("a-"+id, e.Actor), Record: visible.Short(e.RecordID), Reason: newLong("r-"+id, e.Reason), From: newLong("f-"+id, e.From), To: newLong("t-"+id, e.To),
 	}
+	if e.To == e.From {
+		row.To = long{}
+	}
 	if e.Process != "" {
 		row.URL = processURL(e.Process)
 	}

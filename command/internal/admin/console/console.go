@@ -16,9 +16,6 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/desk"
 )
 
-// Policy is the policy of content of every page: scripts and styles from files of ours alone, no other host, no frames.
-const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
-
 //go:embed assets templates
 var files embed.FS
 
@@ -84,16 +81,7 @@ func (c *Console) routes() {
 
 // ServeHTTP serves a page. The context of the request must have the visitor.
 func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	protect(w.Header())
 	c.mux.ServeHTTP(w, r)
-}
-
-func protect(h http.Header) {
-	h.Set("Content-Security-Policy", Policy)
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("Cache-Control", "no-store")
 }
 
 func (c *Console) address(name string) (string, error) {

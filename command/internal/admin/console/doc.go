@@ -14,8 +14,8 @@
 //
 //   - Everything that the database or a receiver gave is text: html/template escapes it, and hidden characters are shown
 //     by their numbers.
-//   - No page needs anything of another host, and none has a script or a style of its own. The policy of content
-//     (console.go) forbids both.
+//   - No page needs anything of another host, and none has a script or a style within it: package admin forbids both to
+//     the browser.
 //   - A GET changes nothing. An address has no data of a record.
 //   - A decision is made only with what its preview showed (desk.Approval.Expect).
 //

@@ -16,7 +16,6 @@ type faultPage struct {
 
 // Fault writes a page that says why there is no other one, in the look of the others. Package admin uses it, too.
 func (c *Console) Fault(w http.ResponseWriter, r *http.Request, status int, text string) {
-	protect(w.Header())
 	page := faultPage{frame: c.bare(r, faultTitle(status)), Sentences: []string{visible.Text(text)}, Back: "/", BackText: "To the fleet"}
 	if v := who(r); !v.Read && v.Logins {
 		page.Back, page.BackText = "/login", "Sign in"

@@ -133,13 +133,21 @@ func newNeeds(f desk.Fleet) needs {
 			n.More++
 			continue
 		}
-		one := need{ID: "n-" + htmlID(line.Process), Name: visible.Inline(visible.Cut(line.Process)), URL: processURL(line.Process), State: newStanding(line.State), Why: sentence(line.Need.Text)}
+		one := need{ID: "n-" + htmlID(line.Process), Name: visible.Inline(visible.Cut(line.Process)), URL: processURL(line.Process), State: stateOfLine(line), Why: sentence(line.Need.Text)}
 		if line.Waiting != nil && line.Waiting.Seconds != nil && line.Waiting.Records > 0 {
 			one.Since = "waits " + took(*line.Waiting.Seconds)
 		}
 		n.List = append(n.List, one)
 	}
 	return n
+}
+
+// stateOfLine is the state of a process; where it runs and something holds it up, it is that.
+func stateOfLine(l desk.Line) standing {
+	if l.State == "running" && l.Hold != nil {
+		return standing{causeWords[l.Hold.Cause], "warn"}
+	}
+	return newStanding(l.State)
 }
 
 // sentence shows a text of the desk, in which names are that others gave.
@@ -149,7 +157,7 @@ func processURL(name string) string { return "/processes/" + url.PathEscape(name
 
 func newRow(l desk.Line) row {
 	r := row{
-		ID: "p-" + htmlID(l.Process), Name: visible.Inline(visible.Cut(l.Process)), URL: processURL(l.Process), State: newStanding(l.State),
+		ID: "p-" + htmlID(l.Process), Name: visible.Inline(visible.Cut(l.Process)), URL: processURL(l.Process), State: stateOfLine(l),
 		Split: newSplit(l), Spark: newSpark(l.Spark), Holder: visible.Inline(visible.Cut(l.Worker)), NoLag: "–",
 	}
 	r.Words = strings.ToLower(r.Name + " " + l.State + " " + r.Holder)
@@ -358,7 +366,7 @@ func summary(lines []desk.Line) string {
 		text += " · " + counted(waiting, "record waits", "records wait")
 	}
 	if need > 0 {
-		text += fmt.Sprintf(" · %d need you", need)
+		text += " · " + counted(int64(need), "needs you", "need you")
 	}
 	return text
 }

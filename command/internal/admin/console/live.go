@@ -99,8 +99,8 @@ func (m *memory) news(parts []part) []part {
 	return fresh
 }
 
-// stream sends, after each look of the board, the parts that have changed. It ends with the request, and with the right
-// of the visitor.
+// stream sends, after each look of the board, the parts that have changed, until the request ends. Package admin ends it
+// with the right of the visitor.
 func (c *Console) stream(w http.ResponseWriter, r *http.Request, process string, look func() ([]part, error)) {
 	control := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -114,8 +114,7 @@ func (c *Console) stream(w http.ResponseWriter, r *http.Request, process string,
 		}
 		return control.Flush()
 	}
-	// The request was read long ago: its deadline must not end the stream.
-	if err := control.SetReadDeadline(time.Time{}); err != nil || send("retry: 2000\n\n") != nil {
+	if send("retry: 2000\n\n") != nil {
 		return
 	}
 	m := memory{digests: map[string]uint64{}, sentAt: map[string]int{}}
@@ -140,8 +139,6 @@ func (c *Console) stream(w http.ResponseWriter, r *http.Request, process string,
 			if send(": here\n\n") != nil {
 				return
 			}
-		case <-who(r).Ends:
-			return
 		case <-r.Context().Done():
 			return
 		}

@@ -180,7 +180,7 @@ func newParts(p desk.Process, recent []desk.Record, tailErr error) parts {
 }
 
 func newState(p desk.Process) stateOf {
-	s := stateOf{State: newStanding(p.State), Title: "Nothing is known that holds it up"}
+	s := stateOf{State: stateOfLine(p.Line), Title: "Nothing is known that holds it up"}
 	switch {
 	case p.Hold != nil:
 		text, next, _ := strings.Cut(p.Hold.Text, "; next: ")
