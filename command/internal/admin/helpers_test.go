@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/admin"
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/admin/visitor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/desk"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
@@ -222,4 +223,16 @@ func (b *buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.b.String()
+}
+
+// page shows who the gate says is there.
+func page(w http.ResponseWriter, r *http.Request) {
+	v := visitor.Of(r.Context())
+	_, _ = io.WriteString(w, v.Name+"\n"+v.CSRF+"\n"+v.LoginFailed)
+}
+
+// live is a stream that goes on until its context ends.
+func live(w http.ResponseWriter, r *http.Request) {
+	_ = http.NewResponseController(w).Flush()
+	<-r.Context().Done()
 }
