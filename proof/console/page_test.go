@@ -2,12 +2,17 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
+	"image"
+	"image/color"
 	"image/png"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -179,6 +184,26 @@ func value[T any](p *tab, expression string) T {
 	return v
 }
 
+// wait evaluates an expression that is a promise.
+func wait[T any](p *tab, expression string) T {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	require.NoError(p.t, err)
+	return v
+}
+
+// text is what an element shows. It needs no script of the page.
+func (p *tab) text(selector string) string {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	text, err := chromedp.Run(ctx, chromedp.Text(chromedp.CSS(selector)))
+	require.NoError(p.t, err)
+	return text
+}
+
 // until waits for an expression to be true.
 func (p *tab) until(expression string) {
 	p.t.Helper()
@@ -200,6 +225,9 @@ func (p *tab) click(selector string) {
 	p.do(chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
 }
 
+// mark marks the page that is loaded: the mark is gone after another load.
+var mark = chromedp.Evaluate[chromedp.Void](`void document.documentElement.setAttribute("data-old", "")`)
+
 // shades are the two looks.
 var shades = []string{"light", "dark"}
 
@@ -210,7 +238,8 @@ func (p *tab) shoot(name string) {
 		return
 	}
 	for _, shade := range shades {
-		p.do(command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: shade}}}))
+		p.do(command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+			{Name: "prefers-color-scheme", Value: shade}, {Name: "prefers-reduced-motion", Value: "reduce"}}}))
 		p.keep("console-" + name + "-" + shade)
 	}
 	p.do(command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{}))
@@ -218,6 +247,35 @@ func (p *tab) shoot(name string) {
 
 // maxShot is the largest picture that the documentation has.
 const maxShot = 150 << 10
+
+// fewColours returns a picture of the 256 colours that are most frequent, with the nearest of them in place of others.
+func fewColours(picture image.Image) image.Image {
+	numbers := map[color.RGBA]int{}
+	size := picture.Bounds()
+	for y := size.Min.Y; y < size.Max.Y; y++ {
+		for x := size.Min.X; x < size.Max.X; x++ {
+			numbers[color.RGBAModel.Convert(picture.At(x, y)).(color.RGBA)]++
+		}
+	}
+	colours := slices.SortedFunc(maps.Keys(numbers), func(a, b color.RGBA) int {
+		return cmp.Or(numbers[b]-numbers[a], cmp.Compare(uint32(a.R)<<16|uint32(a.G)<<8|uint32(a.B), uint32(b.R)<<16|uint32(b.G)<<8|uint32(b.B)))
+	})
+	var palette color.Palette
+	for _, c := range colours[:min(len(colours), 256)] {
+		palette = append(palette, c)
+	}
+	nearest := map[color.RGBA]uint8{}
+	for c := range numbers {
+		nearest[c] = uint8(palette.Index(c))
+	}
+	out := image.NewPaletted(size, palette)
+	for y := size.Min.Y; y < size.Max.Y; y++ {
+		for x := size.Min.X; x < size.Max.X; x++ {
+			out.SetColorIndex(x, y, nearest[color.RGBAModel.Convert(picture.At(x, y)).(color.RGBA)])
+		}
+	}
+	return out
+}
 
 // keep writes a picture of the window.
 func (p *tab) keep(name string) {
@@ -235,7 +293,7 @@ func (p *tab) keep(name string) {
 	picture, err := png.Decode(bytes.NewReader(shot))
 	require.NoError(p.t, err)
 	var small bytes.Buffer
-	require.NoError(p.t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, picture))
+	require.NoError(p.t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, fewColours(picture)))
 	require.NoError(p.t, os.MkdirAll(directory, 0o755))
 	require.NoError(p.t, os.WriteFile(filepath.Join(directory, name+".png"), small.Bytes(), 0o644))
 	require.LessOrEqual(p.t, small.Len(), maxShot, name)

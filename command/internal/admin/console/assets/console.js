@@ -198,6 +198,18 @@
     }
   });
   document.addEventListener("htmx:oobBeforeSwap", keep);
+  // A browser opens few connections to one host: a page that nobody sees gives its own back.
+  var source = null;
+  htmx.createEventSource = function (url) { source = new EventSource(url); return source; };
+  document.addEventListener("visibilitychange", function () {
+    if (!source) return;
+    if (document.hidden) {
+      source.close();
+      root.removeAttribute("data-live");
+    } else if (source.readyState === EventSource.CLOSED) {
+      source.onerror(new Event("error"));
+    }
+  });
   document.addEventListener("htmx:sseOpen", function () { root.setAttribute("data-live", "on"); });
   document.addEventListener("htmx:sseError", function () { root.setAttribute("data-live", "lost"); });
   document.addEventListener("htmx:sseBeforeMessage", function (e) {
@@ -210,7 +222,9 @@
     if (e.detail.xhr.status >= 400) { e.detail.shouldSwap = true; e.detail.isError = false; }
   });
   document.addEventListener("htmx:afterSwap", function (e) {
-    if (e.detail.target.id !== "decision") return;
+    var into = e.detail.target;
+    if (into && into.id === "fleet-table") filter();
+    if (!into || into.id !== "decision") return;
     var panel = document.getElementById("decision");
     panel.scrollIntoView({ block: "nearest" });
     var first = panel.querySelector("textarea, [data-first]");
