@@ -3,8 +3,7 @@ package console
 import (
 	"testing"
 
-	"github.com/chromedp/chromedp"
-	"github.com/chromedp/chromedp/kb"
+	"github.com/chromedp/cdproto/input"
 	"github.com/stretchr/testify/require"
 )
 
@@ -14,7 +13,11 @@ func TestKeys_LeadThroughThePages(t *testing.T) {
 	p := w.ada()
 	p.open("/?sort=name")
 	p.until(`document.querySelectorAll("[data-row]").length === 3`)
-	press := func(keys string) { p.do(chromedp.KeyEvent(keys)) }
+	press := func(keys string) {
+		for _, key := range keys {
+			p.stroke(string(key), string(key))
+		}
+	}
 	at := func() string { return value[string](p, `document.activeElement.innerText`) }
 
 	press("j")
@@ -28,12 +31,12 @@ func TestKeys_LeadThroughThePages(t *testing.T) {
 	p.until(`document.activeElement.matches("[data-filter]")`)
 	press("gam")
 	p.until(`document.querySelectorAll("[data-row]:not([hidden])").length === 1`)
-	press(kb.Escape)
+	p.stroke("Escape", "")
 	p.until(`!document.activeElement.matches("[data-filter]")`)
 
 	press("?")
 	p.until(`document.querySelector("#keys").open`)
-	press(kb.Escape)
+	p.stroke("Escape", "")
 	p.until(`!document.querySelector("#keys").open`)
 
 	before := value[string](p, `getComputedStyle(document.body).backgroundColor`)
@@ -45,9 +48,17 @@ func TestKeys_LeadThroughThePages(t *testing.T) {
 	press("gd")
 	p.until(`location.pathname === "/doctor"`)
 	p.open("/?sort=name")
-	press("j" + kb.Enter)
+	press("j")
+	p.stroke("Enter", "\r")
 	p.until(`location.pathname === "/processes/alpha" && document.documentElement.hasAttribute("data-ready")`)
 	press("p")
 	p.says("#decision", "Pause alpha?")
 	p.until(`document.activeElement.id === "reason"`)
+}
+
+// stroke presses a key and lets it go, as a keyboard does: the text comes only if no script has taken the key.
+func (p *tab) stroke(key, text string) {
+	p.t.Helper()
+	p.do(command(input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: key, Text: text}),
+		command(input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyUp, Key: key}))
 }

@@ -13,10 +13,10 @@ import (
 // putAside makes dead letters of a process: letters 1, 2 and 3 have one error, and letter 4 another.
 func putAside(w *world) {
 	w.t.Helper()
-	w.receiver.refuse("negative", "the amount is negative")
+	w.receiver.refuse("minus", "the amount is negative")
 	w.receiver.refuse("nobody", "the customer is not known")
 	for i := range 3 {
-		w.insert("payments", fmt.Sprint("p-", i), "ada", fmt.Sprintf(`{"why": "negative", "number": %d}`, i))
+		w.insert("payments", fmt.Sprint("p-", i), "ada", fmt.Sprintf(`{"why": "minus", "number": %d}`, i))
 	}
 	w.insert("payments", "p-3", "ada", `{"why": "nobody"}`)
 	w.eventually(func() bool {
@@ -44,9 +44,9 @@ func TestLetters_AGroupIsReplayedInOrderAndOthersAreDiscarded(t *testing.T) {
 	p.click(group + `button[value="replay"]`)
 	p.says("#decision", "p-0")
 	p.says("#decision", "p-2")
-	w.receiver.accept("negative")
+	w.receiver.accept("minus")
 	p.approve("the receiver takes refunds now")
-	bodies := w.receiver.bodies("negative")
+	bodies := w.receiver.bodies("minus")
 	require.Len(t, bodies, 3)
 	for i, body := range bodies {
 		require.True(t, strings.Contains(body, fmt.Sprintf(`"number": %d`, i)) || strings.Contains(body, fmt.Sprintf(`"number":%d`, i)), body)

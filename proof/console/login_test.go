@@ -12,6 +12,7 @@ func TestLogin_AWrongTokenIsRefusedAndALogoutEndsTheSession(t *testing.T) {
 	w := newWorld(t, process{"orders", "orders", ""})
 	p := newTab(t, w.url)
 	p.allow("401")
+	p.allow("[object Event]") // htmx notes that the stream of the session has ended
 	p.open("/login")
 	p.do(chromedp.SendKeys(chromedp.CSS("#token"), "not-a-token"))
 	p.leave("form:has(#token) button")

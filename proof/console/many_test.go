@@ -33,7 +33,7 @@ const keystroke = `(() => {
 	const median = f => [0, 1, 2, 3, 4].map(i => time(() => f(i))).sort((a, b) => a - b)[2];
 	const list = document.createElement("ol");
 	document.body.append(list);
-	const plain = median(i => { list.innerHTML = Array.from({length: ` + "1000" + `}, (_, n) => "<li><b>" + i + "</b> line " + n + "</li>").join(""); });
+	const plain = median(i => { list.innerHTML = Array.from({length: 1000}, (_, n) => "<li><b>" + i + "</b> line " + n + "</li>").join(""); });
 	list.remove();
 	const field = document.querySelector("[data-filter]");
 	const filter = median(i => { field.value = "tenant0" + i; field.dispatchEvent(new InputEvent("input", {bubbles: true})); });
@@ -54,7 +54,7 @@ func TestMany_AThousandProcessesWithoutLag(t *testing.T) {
 	idle := p.scrolling(0)
 	small := p.loading()
 
-	pgtest.Exec(t, w.pool, fmt.Sprintf(`INSERT INTO public.cursor (process) SELECT format('tenant%%s_feed_%%s', to_char(n %% 40, 'FM00'), to_char(n, 'FM0000')) FROM generate_series(1, %d) n`, many-1))
+	pgtest.Exec(t, w.pool, fmt.Sprintf(`INSERT INTO public.cursor (process_name) SELECT format('tenant%%s_feed_%%s', to_char(n %% 40, 'FM00'), to_char(n, 'FM0000')) FROM generate_series(1, %d) n`, many-1))
 	p.until(`document.querySelectorAll("[data-row]").length === 1000`) // without a load
 	p.open("/?sort=name")
 	require.Equal(t, many, value[int](p, `document.querySelectorAll("[data-row]").length`))
@@ -101,6 +101,7 @@ func TestLive_ManyTabsLeaveConnectionsForOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, process{"orders", "orders", ""})
 	p := w.anonymous()
+	p.allow("[object Event]") // htmx notes that a connection has ended
 	p.open("/")
 	p.until(`document.documentElement.dataset.live === "on"`)
 	p.do(chromedp.Evaluate[chromedp.Void](`void Object.defineProperty(document, "hidden", {get: () => window.away, configurable: true})`))

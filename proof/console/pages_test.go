@@ -43,7 +43,7 @@ const landmarks = `(() => {
 		if (!e.getAttribute("aria-label") && !(e.labels && e.labels.length)) faults.push("no label: " + e.outerHTML);
 	}
 	for (const e of document.querySelectorAll("button, a[href]")) {
-		if (!e.innerText.trim() && !e.getAttribute("aria-label")) faults.push("no name: " + e.outerHTML);
+		if (!e.textContent.trim() && !e.getAttribute("aria-label")) faults.push("no name: " + e.outerHTML);
 	}
 	const ids = [...document.querySelectorAll("[id]")].map(e => e.id);
 	for (const id of new Set(ids)) if (ids.filter(other => other === id).length > 1) faults.push("id twice: " + id);
