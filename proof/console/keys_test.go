@@ -59,6 +59,7 @@ func TestKeys_LeadThroughThePages(t *testing.T) {
 // stroke presses a key and lets it go, as a keyboard does: the text comes only if no script has taken the key.
 func (p *tab) stroke(key, text string) {
 	p.t.Helper()
-	p.do(command(input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: key, Text: text}),
-		command(input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyUp, Key: key}))
+	code := map[string]int64{"Escape": 27, "Enter": 13}[key]
+	p.do(command(input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: key, Text: text, WindowsVirtualKeyCode: code}),
+		command(input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyUp, Key: key, WindowsVirtualKeyCode: code}))
 }

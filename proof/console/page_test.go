@@ -142,7 +142,9 @@ func (p *tab) watch(event any) {
 			return
 		}
 	}
-	p.faults = append(p.faults, fault)
+	if len(p.faults) < 10 {
+		p.faults = append(p.faults, fault)
+	}
 }
 
 // allow expects faults that contain a text, such as the status of a refusal.
@@ -204,13 +206,23 @@ func (p *tab) text(selector string) string {
 	return text
 }
 
-// until waits for an expression to be true.
+// until waits for an expression to be true, also over a load of another page.
 func (p *tab) until(expression string) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, patience)
-	defer cancel()
-	_, err := chromedp.Run(ctx, chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(patience)))
-	require.NoError(p.t, err, expression)
+	end := time.Now().Add(patience)
+	for {
+		ctx, cancel := context.WithTimeout(p.ctx, patience)
+		holds, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("Boolean("+expression+")"))
+		cancel()
+		if err == nil && holds {
+			return
+		}
+		if time.Now().After(end) {
+			require.NoError(p.t, err, expression)
+			require.FailNow(p.t, "did not become true", expression)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
 }
 
 // says waits for an element to contain a text.

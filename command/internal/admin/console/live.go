@@ -36,7 +36,7 @@ func (c *Console) part(page, name string, view any) part {
 	return part{event: "parts", id: name, text: c.render(page, name, view)}
 }
 
-// rowPart makes a row of the fleet. Rows come in messages of their own: a browser reads them in another way.
+// rowPart makes a row of the fleet. Rows come in messages of their own, which console.js takes.
 func (c *Console) rowPart(r row) part {
 	return part{event: "rows", id: r.ID, text: c.render("fleet", "row", r)}
 }

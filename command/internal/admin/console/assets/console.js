@@ -78,9 +78,8 @@
   // --- the filter of the fleet, which hides rows at once; the server filters for those without script
 
   function filter() {
-    var field = document.querySelector("[data-filter]");
-    if (!field) return;
-    var words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+    if (!document.querySelector("[data-filter]")) return;
+    var words = wanted();
     var shown = 0;
     all("[data-row]").forEach(function (row) { if (fits(row, words)) shown++; });
     all("[data-group]").forEach(function (body) {
@@ -89,6 +88,11 @@
     });
     var count = document.getElementById("shown");
     if (count) count.textContent = shown;
+  }
+
+  function wanted() {
+    var field = document.querySelector("[data-filter]");
+    return field ? field.value.toLowerCase().split(/\s+/).filter(Boolean) : [];
   }
 
   function fits(row, words) {
@@ -100,19 +104,33 @@
 
   // --- live parts
 
-  // What is open stays open when a part is replaced, and a row that the filter hides stays hidden.
-  function keep(e) {
-    var fresh = e.detail.fragment && e.detail.fragment.querySelector ? e.detail.fragment : null;
-    if (!fresh) return;
+  // A row that the filter hides stays hidden when it is replaced.
+  function keep(fresh) {
+    var words = wanted();
+    if (words.length > 0) all("[data-row]", fresh).forEach(function (row) { fits(row, words); });
+  }
+
+  // What is open stays open when a part is replaced.
+  function stayOpen(e) {
+    var fresh = e.detail.fragment;
     all("details[open][id]", e.detail.target).forEach(function (details) {
-      var same = fresh.querySelector("#" + CSS.escape(details.id));
+      var same = fresh && fresh.querySelector("#" + CSS.escape(details.id));
       if (same) same.open = true;
     });
-    var field = document.querySelector("[data-filter]");
-    if (field && field.value) {
-      var words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
-      all("[data-row]", fresh).forEach(function (row) { fits(row, words); });
-    }
+  }
+
+  // Rows have nothing for htmx, so they are replaced without it. Those that the page does not have come with its table.
+  function patch(text) {
+    var fresh = document.createElement("template");
+    fresh.innerHTML = text;
+    keep(fresh.content);
+    all("[data-row]", fresh.content).forEach(function (row) {
+      var old = document.getElementById(row.id);
+      if (!old) return;
+      var focused = old.contains(document.activeElement) ? document.activeElement.id : "";
+      old.replaceWith(row);
+      if (focused) document.getElementById(focused).focus({ preventScroll: true });
+    });
   }
 
   // --- plots
@@ -197,7 +215,7 @@
       });
     }
   });
-  document.addEventListener("htmx:oobBeforeSwap", keep);
+  document.addEventListener("htmx:oobBeforeSwap", stayOpen);
   // A browser opens few connections to one host: a page that nobody sees gives its own back.
   var source = null;
   htmx.createEventSource = function (url) { source = new EventSource(url); return source; };
@@ -213,9 +231,10 @@
   document.addEventListener("htmx:sseOpen", function () { root.setAttribute("data-live", "on"); });
   document.addEventListener("htmx:sseError", function () { root.setAttribute("data-live", "lost"); });
   document.addEventListener("htmx:sseBeforeMessage", function (e) {
-    if (e.detail.type !== "series") return;
+    if (e.detail.type === "series") fill(JSON.parse(e.detail.data));
+    else if (e.detail.type === "rows") patch(e.detail.data);
+    else return;
     e.preventDefault();
-    fill(JSON.parse(e.detail.data));
   });
   // A refusal has a page of its own: it is shown where the answer would be.
   document.addEventListener("htmx:beforeSwap", function (e) {
