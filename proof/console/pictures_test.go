@@ -34,6 +34,8 @@ func TestPictures(t *testing.T) {
 			p.until(fmt.Sprintf(`document.querySelector(".spark .edge")?.getAttribute("d").split(/[ML]/).length > %d`, points))
 		}
 	}
+	p.open("/")
+	p.until(`document.documentElement.dataset.live === "on"`)
 	p.shoot("fleet")
 	p.open("/?group=prefix")
 	p.until(`document.documentElement.dataset.live === "on"`)

@@ -102,7 +102,8 @@ func (w *world) prepared(args ...string) *exec.Cmd {
 	w.t.Helper()
 	path, err := daemon()
 	require.NoError(w.t, err)
-	cmd := exec.Command(path, append(args, "-c", w.file)...)
+	cmd := exec.Command(path, append(args, "-c", filepath.Base(w.file))...)
+	cmd.Dir = filepath.Dir(w.file) // what it prints about the file has no path of this machine
 	cmd.Env = append(os.Environ(), "DATABASE_URL="+pgtest.URL(w.t))
 	return cmd
 }

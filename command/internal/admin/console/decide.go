@@ -15,8 +15,8 @@ import (
 type panel struct {
 	Step      int // 1: the preview; 2: it is done
 	Title     string
-	Sentences []string
-	Problem   string
+	Sentences [][]words
+	Problem   []words
 	Refused   bool
 	Records   []shownRecord
 	More      string
@@ -101,7 +101,7 @@ func (c *Console) preview(r *http.Request, process string, in room) (*panel, int
 	if err != nil {
 		return refusal(err, o, in, who(r).CSRF), statusOf(err)
 	}
-	out := &panel{Step: 1, Title: titles[o.Verb][0] + " " + visible.Short(o.Process) + "?", Sentences: sentences(p.Text), Problem: sentence(p.Problem), Back: in.back}
+	out := &panel{Step: 1, Title: titles[o.Verb][0] + " " + visible.Short(o.Process) + "?", Sentences: sentences(p.Text), Problem: newProse(p.Problem), Back: in.back}
 	for i, record := range p.Records {
 		id := strconv.Itoa(i)
 		out.Records = append(out.Records, shownRecord{newLong("r-"+id, record.ID), newLong("rp-"+id, record.Position), momentOf(record.CreatedAt)})
@@ -113,7 +113,7 @@ func (c *Console) preview(r *http.Request, process string, in room) (*panel, int
 		}
 	}
 	if !p.Changes {
-		out.Sentences = append(out.Sentences, "There is nothing to do.")
+		out.Sentences = append(out.Sentences, newProse("There is nothing to do."))
 		return out, http.StatusOK
 	}
 	out.Form = &form{URL: in.decide, Back: in.back, Button: titles[o.Verb][0], Tone: "main", Asks: true, Required: p.NeedsReason, Hidden: append(repeat(o, who(r).CSRF), hidden{"expect", p.Expect})}
@@ -138,21 +138,21 @@ func (c *Console) decide(r *http.Request, process string, in room) (*panel, int)
 	}
 	out := &panel{Step: 2, Title: titles[o.Verb][1], Sentences: sentences(d.Text), Back: in.back}
 	if d.Failed != "" {
-		out.Problem = sentence(d.Failed)
+		out.Problem = newProse(d.Failed)
 	}
 	return out, http.StatusOK
 }
 
 // refusal says why an order was refused. Where more of the operator's word would allow it, it asks for that.
 func refusal(err error, o desk.Order, in room, csrf string) *panel {
-	out := &panel{Step: 1, Title: "Nothing was changed", Problem: sentence(err.Error()), Refused: true, Back: in.back}
+	out := &panel{Step: 1, Title: "Nothing was changed", Problem: newProse(err.Error()), Refused: true, Back: in.back}
 	kind := kindOf(err)
 	switch kind {
 	case desk.KindUncertain:
 		out.Title = "It may have been done"
 	case desk.KindMoved:
 		out.Title = "Something has changed since"
-		out.Sentences = []string{"The preview does not hold any more, so nothing was done. Look at a new one."}
+		out.Sentences = [][]words{newProse("The preview does not hold any more, so nothing was done. Look at a new one.")}
 		out.Form = &form{URL: in.preview, Back: in.back, Button: "New preview", Tone: "main", Hidden: repeat(o, csrf)}
 	case desk.KindRefused:
 		if (o.Verb == desk.Retry || o.Verb == desk.Seek) && !o.Fenced {
@@ -191,11 +191,11 @@ func statusOf(err error) int {
 }
 
 // sentences shows a text as paragraphs.
-func sentences(text string) []string {
-	var all []string
+func sentences(text string) [][]words {
+	var all [][]words
 	for line := range strings.SplitSeq(text, "\n") {
 		if line = strings.TrimSpace(line); line != "" {
-			all = append(all, sentence(line))
+			all = append(all, newProse(line))
 		}
 	}
 	return all

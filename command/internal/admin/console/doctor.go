@@ -23,9 +23,10 @@ type findings struct {
 }
 
 type finding struct {
-	ID             string
-	State          standing
-	Text, Fix, SQL string
+	ID        string
+	State     standing
+	Text, Fix []words
+	SQL       string
 }
 
 func (c *Console) doctor(w http.ResponseWriter, r *http.Request) {
@@ -58,12 +59,13 @@ func (c *Console) doctor(w http.ResponseWriter, r *http.Request) {
 var command = regexp.MustCompile(`^(--|ALTER|ANALYZE|BEGIN|COMMENT|CREATE|DELETE|DROP|GRANT|INSERT|REINDEX|REVOKE|SELECT|SET|UPDATE|VACUUM)\b`)
 
 func newFinding(i int, f desk.Finding) finding {
-	out := finding{ID: "sql-" + strconv.Itoa(i), State: newStanding(f.Severity), Text: visible.Text(f.Problem)}
+	out := finding{ID: "sql-" + strconv.Itoa(i), State: newStanding(f.Severity), Text: newProse(f.Problem)}
 	fix := visible.Text(strings.TrimSpace(f.Fix))
 	if command.MatchString(fix) {
 		out.SQL = fix
 	} else {
-		out.Fix = fix
+		before, sql := nextStep(fix)
+		out.Fix, out.SQL = newProse(before), sql
 	}
 	return out
 }

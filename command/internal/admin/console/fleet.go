@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/desk"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
@@ -18,15 +17,15 @@ const maxNeeds = 8
 
 type fleetPage struct {
 	frame
-	Live, Self   string
-	Problem      string
-	Counts       []stateCount
-	Needs        needs
-	Query        query
-	Columns      map[string]column
-	Groups       []group
-	Shown, Total int
-	None         string
+	Live, Self string
+	Problem    string
+	Counts     []stateCount
+	Needs      needs
+	Query      query
+	Columns    map[string]column
+	Groups     []group
+	Shown      int
+	None       string
 }
 
 type stateCount struct {
@@ -48,7 +47,7 @@ type needs struct {
 type need struct {
 	ID, Name, URL string
 	State         standing
-	Why, Next     string
+	Why, Detail   []words
 	Since         string
 }
 
@@ -79,9 +78,9 @@ func (c *Console) fleet(w http.ResponseWriter, r *http.Request) {
 	chosen := q.choose(fleet.Processes)
 	page := fleetPage{
 		frame: c.frame(r, "Fleet", "fleet"), Query: q, Problem: visible.Text(fleet.Problem),
-		Live: "/live?" + q.values(url.Values{"at": {stamp(fleet)}}).Encode(), Self: "/?" + q.values(url.Values{}).Encode(),
+		Live: "/live?" + q.values(url.Values{"at": {stamp(fleet)}, "set": {setOf(chosen)}}).Encode(), Self: "/?" + q.values(url.Values{}).Encode(),
 		Counts: q.counts(fleet.Processes), Needs: newNeeds(fleet), Columns: q.columns(),
-		Groups: q.groups(chosen), Shown: len(chosen), Total: len(fleet.Processes),
+		Groups: q.groups(chosen), Shown: len(chosen),
 	}
 	switch {
 	case len(fleet.Processes) == 0:
@@ -98,7 +97,7 @@ func stamp(f desk.Fleet) string { return fmt.Sprint(f.At.UnixNano()) }
 // fleetLive streams the rows of the page, the counts and the needs.
 func (c *Console) fleetLive(w http.ResponseWriter, r *http.Request) {
 	q := newQuery(r.URL.Query())
-	shown := r.URL.Query().Get("at")
+	shown, set := r.URL.Query().Get("at"), r.URL.Query().Get("set")
 	c.stream(w, r, "", func() ([]part, error) {
 		fleet, err := c.desk.Fleet(r.Context())
 		if err != nil {
@@ -110,7 +109,6 @@ func (c *Console) fleetLive(w http.ResponseWriter, r *http.Request) {
 			c.part("fleet", "problem", visible.Text(fleet.Problem)),
 		}
 		chosen := q.choose(fleet.Processes)
-		parts = append(parts, setPart(chosen))
 		for _, line := range chosen {
 			parts = append(parts, c.rowPart(newRow(line)))
 		}
@@ -119,7 +117,8 @@ func (c *Console) fleetLive(w http.ResponseWriter, r *http.Request) {
 				parts[i].shown = true
 			}
 		}
-		return parts, nil
+		now := setOf(chosen)
+		return append(parts, part{event: "set", id: "set", text: now, shown: now == set}), nil
 	})
 }
 
@@ -133,7 +132,11 @@ func newNeeds(f desk.Fleet) needs {
 			n.More++
 			continue
 		}
-		one := need{ID: "n-" + htmlID(line.Process), Name: visible.Inline(visible.Cut(line.Process)), URL: processURL(line.Process), State: stateOfLine(line), Why: sentence(line.Need.Text)}
+		one := need{ID: "n-" + htmlID(line.Process), Name: visible.Inline(visible.Cut(line.Process)), URL: processURL(line.Process), State: stateOfLine(line), Why: newProse(line.Need.Text)}
+		if line.Hold != nil {
+			reason, _, _ := strings.Cut(line.Hold.Text, "; next: ")
+			one.Detail = newProse(reason)
+		}
 		if line.Waiting != nil && line.Waiting.Seconds != nil && line.Waiting.Records > 0 {
 			one.Since = "waits " + took(*line.Waiting.Seconds)
 		}
@@ -149,9 +152,6 @@ func stateOfLine(l desk.Line) standing {
 	}
 	return newStanding(l.State)
 }
-
-// sentence shows a text of the desk, in which names are that others gave.
-func sentence(text string) string { return visible.Inline(visible.Start(text, 1000)) }
 
 func processURL(name string) string { return "/processes/" + url.PathEscape(name) }
 
@@ -370,6 +370,3 @@ func summary(lines []desk.Line) string {
 	}
 	return text
 }
-
-// since writes how long ago a time is.
-func since(t time.Time) string { return took(time.Since(t).Seconds()) + " ago" }

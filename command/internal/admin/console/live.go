@@ -41,14 +41,14 @@ func (c *Console) rowPart(r row) part {
 	return part{event: "rows", id: r.ID, text: c.render("fleet", "row", r)}
 }
 
-// setPart changes when processes come or go; then the page gets its table anew.
-func setPart(lines []desk.Line) part {
+// setOf tells apart sets of processes: when some come or go, the page gets its table anew.
+func setOf(lines []desk.Line) string {
 	names := make([]string, 0, len(lines))
 	for _, l := range lines {
 		names = append(names, l.Process)
 	}
 	slices.Sort(names)
-	return part{event: "set", id: "set", text: htmlID(strings.Join(names, "\x00")), shown: true}
+	return htmlID(strings.Join(names, "\x00"))
 }
 
 func (c *Console) render(page, name string, view any) string {

@@ -43,9 +43,9 @@ type parts struct {
 type stateOf struct {
 	State     standing
 	Title     string
-	Sentences []string
-	Next      string
-	Also      []string
+	Sentences [][]words
+	Next      []words
+	Also      [][]words
 }
 
 // sheet is a box of facts.
@@ -53,6 +53,7 @@ type sheet struct {
 	Title, Note           string
 	Facts                 []fact
 	Said, Payload, Masked string
+	SQL                   string
 }
 
 type progress struct {
@@ -129,7 +130,7 @@ func (c *Console) showProcess(w http.ResponseWriter, r *http.Request, status int
 	short := visible.Inline(visible.Cut(name))
 	page := processPage{
 		frame: c.frame(r, short, "fleet"), Short: short, Live: processURL(name) + "/live", Panel: shown,
-		Series: seriesOf(p), SeriesNote: "the last 15 minutes, as far as somebody looked",
+		Series: seriesOf(p), SeriesNote: "the last 15 minutes, as far as somebody looked, in UTC",
 		RateText: rateText(p), LatencyText: latencyText(p),
 		Actions: newActions(r, p), parts: newParts(p, recent.Records, tailErr),
 	}
@@ -184,20 +185,24 @@ func newState(p desk.Process) stateOf {
 	switch {
 	case p.Hold != nil:
 		text, next, _ := strings.Cut(p.Hold.Text, "; next: ")
-		s.Title, s.Next = holdTitles[p.Hold.Cause], sentence(next)
-		s.Sentences = []string{sentence(text)}
+		next, _ = nextStep(next)
+		s.Title, s.Next = holdTitles[p.Hold.Cause], newProse(next)
+		s.Sentences = [][]words{newProse(text)}
 	case p.Need != nil:
 		s.Title = "It needs you"
 	case p.Waiting != nil && p.Waiting.Records == 0:
 		s.Title = "Every record is delivered"
 	case p.Waiting != nil:
 		s.Title = "It delivers"
+		if p.Backfill != nil {
+			s.Title = "It delivers, and catches up"
+		}
 	}
 	if p.Need != nil && p.Hold == nil {
-		s.Sentences = append(s.Sentences, sentence(p.Need.Text))
+		s.Sentences = append(s.Sentences, newProse(p.Need.Text))
 	}
 	for _, note := range p.Notes {
-		s.Also = append(s.Also, sentence(note))
+		s.Also = append(s.Also, newProse(note))
 	}
 	return s
 }
@@ -305,11 +310,17 @@ func newBlocker(p desk.Process) *sheet {
 	if h.PID != 0 {
 		s.Facts = append(s.Facts, said("pid", fmt.Sprint(h.PID)))
 	}
-	for _, f := range []fact{written("prepared as", h.GID), said("application", h.Application), said("user", h.User), said("state", h.State), said("open since", momentOf(h.Since).Text), written("command", h.Command), said("what to do", h.Text)} {
+	for _, f := range []fact{written("prepared as", h.GID), said("application", h.Application), said("user", h.User), said("state", h.State), said("open since", momentOf(h.Since).Text), written("command", h.Command)} {
 		if f.Value.Short != "" {
 			s.Facts = append(s.Facts, f)
 		}
 	}
+	_, next, _ := strings.Cut(h.Text, "; next: ")
+	next, s.SQL = nextStep(next)
+	if next != "" {
+		s.Facts = append(s.Facts, said("what to do", next))
+	}
+	s.SQL = visible.Text(s.SQL)
 	return s
 }
 

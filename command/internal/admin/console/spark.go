@@ -14,7 +14,10 @@ type spark struct {
 	Label      string
 }
 
-const sparkHeight = 24.0
+const (
+	sparkHeight = 24.0
+	shortSpark  = 18 // the fewest values that fill the width
+)
 
 // newSpark draws values. Where one is nil, the line has a gap.
 func newSpark(values []*float64) spark {
@@ -24,8 +27,9 @@ func newSpark(values []*float64) spark {
 			top = max(top, *v)
 		}
 	}
-	s := spark{Width: desk.SparkLength - 1, Label: fmt.Sprintf("rate of the last minutes, at most %s", pace(top))}
-	offset := desk.SparkLength - len(values) // the newest is at the right
+	length := max(len(values), shortSpark)
+	s := spark{Width: length - 1, Label: fmt.Sprintf("rate of the last minutes, at most %s", pace(top))}
+	offset := length - len(values) // the newest is at the right
 	var edge, area strings.Builder
 	begun := -1
 	end := func(at int) {
@@ -51,7 +55,7 @@ func newSpark(values []*float64) spark {
 		fmt.Fprintf(&edge, "%s%d %.1f ", step, x, y)
 		fmt.Fprintf(&area, "%s%d %.1f ", step, x, y)
 	}
-	end(desk.SparkLength - 1)
+	end(length - 1)
 	s.Edge, s.Area = strings.TrimSpace(edge.String()), strings.TrimSpace(area.String())
 	return s
 }

@@ -30,6 +30,34 @@ func newLong(id, text string) long {
 	return long{ID: id, Short: short, Full: visible.Text(text)}
 }
 
+// sentence shows a text of the desk, in which names are that others gave.
+func sentence(text string) string { return visible.Inline(visible.Start(text, 2000)) }
+
+// words are a piece of a sentence. Code is a command, which the desk writes between backquotes.
+type words struct {
+	Text string
+	Code bool
+}
+
+// newProse splits a sentence of the desk into words and commands.
+func newProse(text string) []words {
+	var all []words
+	for i, piece := range strings.Split(sentence(text), "`") {
+		if piece != "" {
+			all = append(all, words{piece, i%2 == 1})
+		}
+	}
+	return all
+}
+
+// nextStep splits what to do into words and the SQL after them; "" if there is none.
+func nextStep(text string) (before, sql string) {
+	if at := strings.Index(text, ": SELECT "); at >= 0 {
+		return text[:at], text[at+2:]
+	}
+	return text, ""
+}
+
 // fact is a name with a value.
 type fact struct {
 	Name  string

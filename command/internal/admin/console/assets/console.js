@@ -153,6 +153,8 @@
     return value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : String(Math.round(value * 100) / 100);
   }
 
+  function clock(seconds) { return new Date(seconds * 1000).toISOString().slice(11, 19); }
+
   function draw(plot) {
     var element = plot.element, ink = colour(element, "axis"), grid = colour(element, "grid");
     var line = getComputedStyle(element).color;
@@ -164,9 +166,9 @@
       cursor: { points: { size: 7 }, drag: { x: false, y: false } },
       legend: { live: true },
       scales: { y: { range: function (u, min, max) { return [0, max > 0 ? max * 1.15 : 1]; } } },
-      axes: [axis, Object.assign({ size: 52, values: function (u, list) { return list.map(short); } }, axis)],
+      axes: [Object.assign({ space: 70, values: function (u, list) { return list.map(clock); } }, axis), Object.assign({ size: 52, values: function (u, list) { return list.map(short); } }, axis)],
       series: [
-        { label: "at", value: function (u, t) { return t === null ? "–" : new Date(t * 1000).toLocaleTimeString(); } },
+        { label: "at", value: function (u, t) { return t === null ? "–" : clock(t); } },
         { label: element.getAttribute("data-label"), stroke: line, width: 1.6, fill: line.replace("rgb(", "rgba(").replace(")", ", .12)"),
           points: { show: false }, value: function (u, v) { return short(v) + " " + unit; } }
       ]
