@@ -24,7 +24,7 @@ type runCommand struct {
 	file
 	Drain  bool          `help:"Deliver what there is and end. Exits with 0 if every process has caught up, 3 if one is halted, 1 on an error that does not pass by itself, such as a wrong password. Waits for a server or receiver that is away."`
 	Grace  time.Duration `default:"${grace}" help:"How long a delivery in flight may take after SIGTERM, SIGINT or SIGHUP. A second signal ends the program at once."`
-	Listen string        `placeholder:"ADDR" help:"Serve /metrics, /healthz and /readyz at host:port, and /records with a listen_token. :port listens on this machine only."`
+	Listen string        `placeholder:"ADDR" help:"Serve the console, /metrics, /healthz and /readyz at host:port, and /records with a listen_token. :port listens on this machine only."`
 }
 
 // Run is called by kong.

@@ -57,6 +57,29 @@ var arrows = map[string][]string{
 	"inbox":                  {"internal/signature"},
 }
 
+// inside are the packages of the program that each of these may import: daemon <- desk <- admin. visitor is what
+// admin and the pages know of each other.
+var inside = map[string][]string{
+	"command/internal/desk":          {"command/internal/daemon"},
+	"command/internal/admin":         {"command/internal/daemon", "command/internal/desk", "command/internal/admin/visitor"},
+	"command/internal/admin/visitor": {},
+	"command/internal/admin/console": {"command/internal/desk", "command/internal/admin/visitor"},
+}
+
+// unitOf is the nearest package of inside that a directory belongs to, or else its package of the program.
+func unitOf(dir string) string {
+	nearest := ""
+	for unit := range inside {
+		if below(dir, unit) && len(unit) > len(nearest) {
+			nearest = unit
+		}
+	}
+	if nearest == "" && below(dir, "command/internal/daemon") {
+		return "command/internal/daemon"
+	}
+	return nearest
+}
+
 // TestImports holds the arrows of the architecture:
 // cursor <- processor <- sources/*, sinks/* <- command/internal/daemon <- cmd.
 func TestImports(t *testing.T) {
@@ -102,6 +125,12 @@ func TestImports_FindsArrowsThatPointTheOtherWay(t *testing.T) {
 		{"command/internal/daemon", module + "/claimcheck"},
 		{"stores/buckets/s3", module + "/command"},
 		{"shadow", module + "/sinks/webhook"},
+		{"command/internal/daemon", module + "/command/internal/desk"},
+		{"command/internal/desk", module + "/command/internal/admin"},
+		{"command/internal/admin", module + "/command/internal/admin/console"},
+		{"command/internal/admin/console", module + "/command/internal/admin"},
+		{"command/internal/admin/console", module + "/command/internal/daemon"},
+		{"command/internal/admin/visitor", module + "/command/internal/desk"},
 	} {
 		require.NotEmpty(t, fault(c[0], c[1]), c)
 	}
@@ -166,6 +195,9 @@ func arrow(from, to string) bool {
 	}
 	if below(to, "proof", "examples") {
 		return below(from, "proof")
+	}
+	if below(from, "command/internal/desk", "command/internal/admin") && below(to, "command/internal") {
+		return slices.Contains(inside[unitOf(from)], unitOf(to)) || unitOf(from) == unitOf(to)
 	}
 	if below(from, "command/internal/daemon") {
 		return to == "stores" || below(to, "claim", "cursor", "payload", "processor", "retention", "sources", "upcast", "sinks", "readmodel", "shadow", "migrations", "outbox", "internal/answer", "internal/bounded", "internal/knob", "internal/outcome", "internal/pgname", "internal/pgurl", "internal/pgwall", "internal/plaintext", "internal/prepared", "internal/privilege", "internal/secret", "internal/visible", "command/internal/daemon")

@@ -44,7 +44,7 @@ func check(t testing.TB, r *http.Request, a answered) {
 	input := &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: r, Route: route, PathParams: parameters},
 		Status:                 a.status, Header: a.header,
-		Options: &openapi3filter.Options{IncludeResponseStatus: true},
+		Options: &openapi3filter.Options{IncludeResponseStatus: true, ExcludeResponseBody: a.header.Get("Content-Type") == "application/yaml"},
 	}
 	input.SetBodyBytes([]byte(a.body))
 	require.NoError(t, openapi3filter.ValidateResponse(t.Context(), input), "%s %s: %s", r.Method, r.URL.Path, a.body)

@@ -47,14 +47,14 @@ type Admin struct {
 	Proxies []string `knob:"proxies" like:"proxies: [10.0.0.5, 10.1.0.0/16]" split:"true"`
 	// Hosts are the names under which a browser may reach the console.
 	//
-	// In the file: the names under which browsers reach the console, such as that of the proxy. Default: `localhost`, and
-	// addresses.
+	// In the file: the names under which browsers reach the console, such as the name of the proxy. Default:
+	// `localhost`, and addresses.
 	Hosts []string `knob:"hosts" like:"hosts: [dispatcher.example]" split:"true"`
 	// Payloads says who may see headers and payloads of records.
 	//
-	// In the file: who may see the headers and payloads of records: those who may decide (`operate`), everybody who may
-	// see (`read`), or `nobody`.
-	Payloads string `knob:"payloads" default:"operate" oneof:"operate read nobody"`
+	// In the file: who may see the headers and payloads of records: those who may decide (`operate`), all who may
+	// see (`read`), or no one (`none`).
+	Payloads string `knob:"payloads" default:"operate" oneof:"operate read none"`
 	// Session is how long a login on the page lasts.
 	//
 	// In the file: how long a login on the page lasts.
@@ -65,6 +65,9 @@ type Admin struct {
 func (a Admin) Logins() bool {
 	return len(a.ReadTokens)+len(a.OperateTokens)+len(a.Users) > 0 || a.ProxyHeader != ""
 }
+
+// decides reports whether somebody can decide, so that the role of the daemon needs the rights of an operator.
+func (a Admin) decides() bool { return len(a.OperateTokens)+len(a.Operators) > 0 }
 
 // Inside is what a daemon lends to what it serves beside metrics and health.
 type Inside struct {

@@ -39,7 +39,7 @@ type Config struct {
 	// Admin has the settings of the console.
 	//
 	// In the file: who may use the [console](docs/console.md) and its API at the address of `--listen`. Without it, this
-	// machine may look, and nobody may decide.
+	// machine may look, and no one may decide.
 	Admin Admin `knob:"admin" like:"admin: {operate_tokens: {alice: ${ALICE_TOKEN}}}"`
 
 	// file is the name of the file; "" if the configuration has none.

@@ -72,6 +72,9 @@ func (c Config) workerDuties() []operator.Duty {
 	if c.ListenToken != "" {
 		duties = append(duties, operator.DutyShow)
 	}
+	if c.Admin.decides() {
+		duties = append(duties, operator.DutyDecide, operator.DutyReplay)
+	}
 	return duties
 }
 

@@ -26,9 +26,9 @@ const (
 	answerTimeout = 8 * time.Second
 	// lookCost is how long a look may work on processes that nobody looks at closely. It decides how many of them have
 	// their turn.
-	lookCost            = 300 * time.Millisecond
+	lookCost            = 500 * time.Millisecond
 	firstTurn, maxTurn  = 32, 512
-	minTurn, maxWatched = 8, 16
+	minTurn, maxWatched = 16, 16
 )
 
 // watcher is a viewer.

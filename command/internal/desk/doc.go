@@ -8,7 +8,7 @@
 //     made for all viewers at once, and only while somebody watches.
 //   - Fleet (fleet.go): one Line for each process, those that need somebody first.
 //   - Process (process.go): everything about one of them. Head is the record that is delivered next.
-//   - Cause (cause.go): what keeps records waiting: the fence, the receiver, a limit, a pause, nobody …
+//   - Cause (cause.go): what keeps records waiting: the fence, the receiver, a limit, a pause, a missing worker …
 //   - Search (find.go): finds records by id, key or dedup key. A Sighting is where a record is for one process.
 //   - Letters (letters.go): dead letters, in groups of errors that differ only in numbers and names.
 //   - Audit (audit.go): everything that was done, and by whom.

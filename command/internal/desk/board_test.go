@@ -1,0 +1,149 @@
+package desk
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+)
+
+// transactions are those that the database has seen.
+const transactionsSQL = `SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()`
+
+func TestBoard_MakesOneLookForAllViewers(t *testing.T) {
+	t.Parallel()
+	pool, config := fixture(t, plain)
+	insert(t, pool, "ann", 1)
+	d := sit(t, config)
+	ctx, leave := context.WithCancel(t.Context())
+	began := time.Now()
+	for range 50 {
+		ticks := d.Watch(ctx, "a")
+		go func() {
+			for range ticks {
+				_, _ = d.Fleet(ctx)
+				_, _ = d.Process(ctx, "a", Full)
+			}
+		}()
+	}
+	looks := map[time.Time]bool{}
+	for ticks := d.Watch(ctx, "a"); len(looks) < 4; <-ticks {
+		f, err := d.Fleet(ctx)
+		require.NoError(t, err)
+		looks[f.At] = true
+	}
+	require.Greater(t, time.Since(began), 2900*time.Millisecond, "at most one look in a second")
+	sessions := pgtest.Value[int](t, pool, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'ordered-dispatcher'`)
+	require.LessOrEqual(t, sessions, lookConns+questionConns)
+
+	leave()
+	require.Eventually(t, func() bool { return !d.board.watched() }, patience, 10*time.Millisecond)
+	at := func() time.Time {
+		d.board.mu.Lock()
+		defer d.board.mu.Unlock()
+		return d.board.at
+	}
+	last := at()
+	require.Never(t, func() bool { return at().After(last.Add(2 * lookInterval)) }, 4*time.Second, 100*time.Millisecond,
+		"nobody watches, so at most the look that was under way comes")
+}
+
+// The night is remembered: without viewers the board still looks now and then.
+func TestBoard_LooksNowAndThenWithoutViewers(t *testing.T) {
+	t.Parallel()
+	_, config := fixture(t, plain)
+	d := sitWith(t, Config{Config: config, quiet: 1500 * time.Millisecond})
+	looks := map[time.Time]bool{}
+	require.Eventually(t, func() bool {
+		d.board.mu.Lock()
+		defer d.board.mu.Unlock()
+		looks[d.board.at] = true
+		return len(looks) >= 4
+	}, patience, 10*time.Millisecond)
+}
+
+// A fleet of a thousand processes takes turns, and what somebody looks at has its turn in every look.
+func TestBoard_ALookAtAThousandProcessesStaysCheap(t *testing.T) {
+	t.Parallel()
+	const n = 1000
+	pool, config := fixture(t, many(n))
+	insert(t, pool, "ann", 20)
+	pgtest.Exec(t, pool, `INSERT INTO od.cursor (process_name) SELECT 'p' || lpad(i::text, 4, '0') FROM generate_series(0, $1) i`, n-1)
+	d := sit(t, config)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ticks := d.Watch(ctx, "p0500")
+	turns := map[string]time.Time{}
+	for len(turns) < n/10 { // all of them would take a minute
+		<-ticks
+		f, err := d.Fleet(ctx)
+		require.NoError(t, err)
+		require.Len(t, f.Processes, n)
+		for _, l := range f.Processes {
+			if l.LookedAt == nil || l.Process == "p0500" {
+				continue
+			}
+			require.EqualValues(t, 20, l.Waiting.Records)
+			if was, had := turns[l.Process]; had {
+				require.Equal(t, was, *l.LookedAt, "nobody has a second turn before all have had one")
+			}
+			turns[l.Process] = *l.LookedAt
+		}
+	}
+	var took []time.Duration
+	before, turn := pgtest.Value[int64](t, pool, transactionsSQL), 0
+	for range 3 {
+		<-ticks
+		began := time.Now()
+		_, err := d.Fleet(ctx)
+		require.NoError(t, err)
+		took = append(took, time.Since(began))
+		p, err := d.Process(ctx, "p0500", Full)
+		require.NoError(t, err)
+		require.WithinDuration(t, time.Now(), *p.LookedAt, 5*time.Second, "somebody looks at it")
+		d.board.mu.Lock()
+		turn = d.board.turn
+		d.board.mu.Unlock()
+	}
+	asked := pgtest.Value[int64](t, pool, transactionsSQL) - before
+	t.Logf("the answer took %v; three looks: %d transactions, %d processes have their turn", took, asked, turn)
+	require.Less(t, asked, int64(4*(3*(turn+maxWatched)+30)), "statements go with the turns, and not with the fleet")
+}
+
+func TestBoard_SaysWhyItCannotLook(t *testing.T) {
+	t.Parallel()
+	_, config := fixture(t, plain)
+	config.Database = "postgres://nobody:s3cret-canary@127.0.0.1:1/x"
+	d := sit(t, config)
+	_, err := d.Fleet(t.Context())
+	var known *Error
+	require.ErrorAs(t, err, &known)
+	require.Equal(t, KindAway, known.Kind)
+	require.NotContains(t, err.Error(), "s3cret-canary")
+	_, err = d.Process(t.Context(), "a", Full)
+	require.ErrorAs(t, err, &known)
+}
+
+func TestBoard_RatesAndSparks(t *testing.T) {
+	t.Parallel()
+	m := &memory{process: "a"}
+	start := time.Date(2026, 11, 28, 9, 0, 0, 0, time.UTC)
+	row := rowAt(0, 1, start)
+	m.noteRow(row, start)
+	require.Nil(t, m.rate(), "one look shows no rate")
+	for i := 1; i <= 25; i++ {
+		row = rowAt(int64(10*i), 1, start)
+		m.noteRow(row, start.Add(time.Duration(i)*time.Second))
+	}
+	require.InDelta(t, 10, *m.rate(), 0.01)
+	spark := m.spark(start.Add(25 * time.Second))
+	require.Len(t, spark, SparkLength)
+	require.Nil(t, spark[0], "nobody looked then")
+	require.InDelta(t, 10, *spark[SparkLength-2], 0.01)
+	leapt := rowAt(row.Sequence+10_000, 2, start)
+	m.noteRow(leapt, start.Add(26*time.Second))
+	require.EqualValues(t, 250, m.delivered, "a seek delivers nothing")
+}
