@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"os"
 	"os/signal"
 	"slices"
@@ -12,7 +13,9 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/admin"
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/admin/console"
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/desk"
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/screen"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/knob"
@@ -44,7 +47,7 @@ func (c *runCommand) Run(ctx context.Context, sys system, logger *slog.Logger, b
 	return drains(ctx, config, bar, func() error {
 		return daemon.Run(ctx, daemon.RunConfig{
 			Config: config, Drain: c.Drain, Grace: c.Grace, Listen: c.Listen,
-			Stdout: sys.stdout, Logger: logger, Signals: signals, Exit: sys.exit, Serve: admin.Serve(nil),
+			Stdout: sys.stdout, Logger: logger, Signals: signals, Exit: sys.exit, Serve: admin.Serve(pages(logger)),
 		})
 	})
 }
@@ -52,6 +55,11 @@ func (c *runCommand) Run(ctx context.Context, sys system, logger *slog.Logger, b
 // writesTo reports whether a sink writes its records to the terminal, between which a bar would stand.
 func writesTo(config daemon.Config, sys system) bool {
 	return screen.Terminal(sys.stdout) && slices.ContainsFunc(config.Processes, func(p daemon.Process) bool { return p.Sink.Kind == "stdout" })
+}
+
+// pages makes the pages of the console.
+func pages(logger *slog.Logger) admin.Pages {
+	return func(d *desk.Desk) http.Handler { return console.New(console.Config{Desk: d, Logger: logger}) }
 }
 
 // defaults are the values that stand for ${…} in the tags of the commands: the library has the defaults.

@@ -311,5 +311,14 @@ func (g *gate) refuse(w http.ResponseWriter, r *http.Request, status int, kind, 
 		writeError(w, status, kind, text)
 		return
 	}
+	if pages, ok := g.config.Pages.(faults); ok {
+		pages.Fault(w, r, status, text)
+		return
+	}
 	http.Error(w, text, status)
+}
+
+// faults are pages that have one for an answer like this.
+type faults interface {
+	Fault(w http.ResponseWriter, r *http.Request, status int, text string)
 }

@@ -1,0 +1,207 @@
+package console
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/desk"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+)
+
+// maxGroupLetters is how many letters of a group a page shows. Forms decide about what they show.
+const maxGroupLetters = 100
+
+type lettersPage struct {
+	frame
+	Panel         *panel
+	Processes     []choice
+	All           bool
+	Summary, None string
+	MayOperate    bool
+	Groups        []letterGroup
+}
+
+// letterGroup are letters of one process whose errors are alike.
+type letterGroup struct {
+	Process, Raw, URL  string
+	Title              string
+	Error              long
+	Count, Class, Span string
+	Open               bool
+	Letters            []letterRow
+	More               string
+}
+
+type letterRow struct {
+	ID               string
+	URL, Key         string
+	Record, Position long
+	At               moment
+	Attempts         int
+	Open             bool
+	Resolution       standing
+	ResolvedBy       string
+}
+
+func (c *Console) letters(w http.ResponseWriter, r *http.Request) {
+	c.showLetters(w, r, http.StatusOK, nil)
+}
+
+func (c *Console) lettersPreview(w http.ResponseWriter, r *http.Request) {
+	shown, status := c.preview(r, r.PostFormValue("process"), lettersRoom)
+	c.showLetters(w, r, status, shown)
+}
+
+func (c *Console) lettersDecide(w http.ResponseWriter, r *http.Request) {
+	shown, status := c.decide(r, r.PostFormValue("process"), lettersRoom)
+	c.showLetters(w, r, status, shown)
+}
+
+var lettersRoom = room{preview: "/letters/preview", decide: "/letters/decide", back: "/letters"}
+
+func (c *Console) showLetters(w http.ResponseWriter, r *http.Request, status int, shown *panel) {
+	ask := desk.LettersAsk{Process: r.URL.Query().Get("process"), Resolved: r.URL.Query().Get("all") == "yes"}
+	found, err := c.desk.Letters(r.Context(), ask)
+	if err != nil {
+		c.fail(w, r, err)
+		return
+	}
+	page := lettersPage{
+		frame: c.frame(r, "Dead letters", "letters"), Panel: shown, All: ask.Resolved, MayOperate: who(r).Operate,
+		Processes: c.processChoices(r, ask.Process), Groups: letterGroups(found),
+		Summary: counted(int64(len(found.Letters)), "letter", "letters"), None: "There is no open dead letter.",
+	}
+	if found.More {
+		page.Summary += ", and more: choose a process"
+	}
+	if ask.Resolved {
+		page.None = "There is no dead letter."
+	}
+	c.show(w, status, "letters", page)
+}
+
+// letterGroups puts the open letters into their groups, and those that are resolved into one of each process.
+func letterGroups(found desk.Letters) []letterGroup {
+	byID := map[desk.IDText]desk.Letter{}
+	for _, l := range found.Letters {
+		byID[desk.IDText(l.ID)] = l
+	}
+	var all []letterGroup
+	for _, g := range found.Groups {
+		out := letterGroup{
+			Process: visible.Inline(visible.Cut(g.Process)), Raw: g.Process, URL: processURL(g.Process), Title: visible.Short(g.Pattern), Error: newLong("g-"+htmlID(g.Process+"\x00"+g.Pattern), g.Pattern),
+			Count: counted(int64(len(g.IDs)), "letter", "letters"), Class: visible.Line(g.Class), Span: spanText(g), Open: true,
+		}
+		if first, known := byID[g.IDs[0]]; known && len(g.IDs) == 1 {
+			out.Title, out.Error = visible.Short(first.Failure.Error), newLong(out.Error.ID, first.Failure.Error)
+		}
+		for _, id := range g.IDs {
+			l, known := byID[id]
+			if !known || len(out.Letters) == maxGroupLetters {
+				continue
+			}
+			out.Letters = append(out.Letters, newLetterRow(l))
+		}
+		if left := len(g.IDs) - len(out.Letters); left > 0 {
+			out.More = fmt.Sprintf("%d more come after these: decide about these first.", left)
+		}
+		all = append(all, out)
+	}
+	return append(all, resolvedGroups(found)...)
+}
+
+func resolvedGroups(found desk.Letters) []letterGroup {
+	var all []letterGroup
+	for _, l := range found.Letters {
+		if l.Resolution == "open" || l.Resolution == "" {
+			continue
+		}
+		at := slices.IndexFunc(all, func(g letterGroup) bool { return g.Raw == l.Process })
+		if at < 0 {
+			at = len(all)
+			all = append(all, letterGroup{Process: visible.Inline(visible.Cut(l.Process)), Raw: l.Process, URL: processURL(l.Process), Title: "resolved", Error: long{Short: "Resolved"}, Class: "replayed or discarded", Span: "by hand"})
+		}
+		if len(all[at].Letters) < maxGroupLetters {
+			all[at].Letters = append(all[at].Letters, newLetterRow(l))
+		}
+		all[at].Count = counted(int64(len(all[at].Letters)), "letter", "letters")
+	}
+	return all
+}
+
+func spanText(g desk.Group) string {
+	first, last := newMoment(g.First).Text, newMoment(g.Last).Text
+	if first == last {
+		return first
+	}
+	return first + " to " + last
+}
+
+func newLetterRow(l desk.Letter) letterRow {
+	id := strconv.FormatInt(l.ID, 10)
+	row := letterRow{
+		ID: id, URL: "/letters/" + id, Key: visible.Short(l.Record.Key), Record: newLong("lr-"+id, l.Record.ID), Position: newLong("lp-"+id, l.Record.Position),
+		At: newMoment(l.At), Attempts: l.Failure.Attempts, Resolution: newStanding(resolutionOf(l)), ResolvedBy: visible.Short(l.ResolvedBy),
+	}
+	row.Open = row.Resolution.Word == "open"
+	return row
+}
+
+func resolutionOf(l desk.Letter) string {
+	if l.Resolution == "" {
+		return "open"
+	}
+	return l.Resolution
+}
+
+type letterPage struct {
+	frame
+	ID                    string
+	State                 standing
+	Facts                 []fact
+	Said, Payload, Masked string
+}
+
+func (c *Console) letter(w http.ResponseWriter, r *http.Request) {
+	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
+	if err != nil {
+		c.missing(w, r)
+		return
+	}
+	l, err := c.desk.Letter(r.Context(), id, sight(r))
+	if err != nil {
+		c.fail(w, r, err)
+		return
+	}
+	page := letterPage{frame: c.frame(r, fmt.Sprintf("Dead letter %d", id), "letters"), ID: strconv.FormatInt(id, 10), State: newStanding(resolutionOf(l)), Said: visible.Text(l.Failure.Error)}
+	page.Facts = append([]fact{said("process", l.Process)}, recordFacts(l.Record)...)
+	page.Facts = append(page.Facts, said("put aside", newMoment(l.At).Text), said("sequence", count(l.Sequence)), said("attempts", strconv.Itoa(l.Failure.Attempts)), said("first failed", newMoment(l.Failure.First).Text), said("class", l.Failure.Class))
+	if l.ResolvedAt != nil {
+		page.Facts = append(page.Facts, said("resolved", momentOf(l.ResolvedAt).Text), said("by", l.ResolvedBy), said("reason", l.Reason))
+	}
+	page.Payload, page.Masked = payloadOf(l.Record)
+	c.show(w, http.StatusOK, "letter", page)
+}
+
+// processChoices are the names for a menu.
+func (c *Console) processChoices(r *http.Request, chosen string) []choice {
+	all := []choice{{"", "every process", chosen == ""}}
+	fleet, err := c.desk.Fleet(r.Context())
+	if err != nil {
+		return all // the page itself shows why
+	}
+	var names []string
+	for _, l := range fleet.Processes {
+		names = append(names, l.Process)
+	}
+	if chosen != "" && !slices.Contains(names, chosen) {
+		names = append(names, chosen)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		all = append(all, choice{name, visible.Inline(visible.Cut(name)), name == chosen})
+	}
+	return all
+}
