@@ -16,8 +16,8 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/screen"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
