@@ -14,6 +14,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/draft"
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/screen"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/outbox"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks"
@@ -174,7 +175,7 @@ func (c *initCommand) guide(ctx context.Context, g guide) error {
 	findings, err := daemon.Doctor(ctx, config)
 	if err == nil {
 		fmt.Fprintln(g.w, "doctor finds:")
-		err = daemon.PrintFindings(g.w, findings)
+		err = screen.NewPage(g.w, g.sys.look).Findings(findings)
 	}
 	if err != nil {
 		return err

@@ -51,8 +51,8 @@ func shell(t *testing.T, address, dir, script string) (code int, output string) 
 
 var startSetting = regexp.MustCompile(`(?m)^  start:\s+(\S+)$`)
 
-// proposed is the file with the start that adopt has printed.
-func proposed(t *testing.T, yaml, output string) string {
+// proposedSteps is the file with the start that adopt has printed.
+func proposedSteps(t *testing.T, yaml, output string) string {
 	t.Helper()
 	found := startSetting.FindStringSubmatch(output)
 	require.NotNil(t, found, output)
@@ -103,7 +103,7 @@ func move(t *testing.T, address string, pool *pgxpool.Pool, s section, wantCode 
 	require.Contains(t, strings.Join(strings.Fields(output), " "), said)
 	require.Empty(t, pgtest.Value[int](t, pool, `SELECT count(*)::int FROM public.cursor`), "nothing was changed")
 
-	whole := file(t, proposed(t, s.yaml, output))
+	whole := file(t, proposedSteps(t, s.yaml, output))
 	require.Contains(t, must(t, address, "doctor", "-c", whole), "0 errors, 0 warnings")
 	require.Equal(t, left, ids(t, must(t, address, "run", "--drain", "-c", whole)))
 

@@ -40,9 +40,6 @@ func (s *Source) WithID(ctx context.Context, id string, limit, maxPayload int) (
 	return s.with(ctx, s.config.Columns.ID, id, limit, maxPayload)
 }
 
-// ErrNoKey: the source has no key.
-var ErrNoKey = errors.New("the source has no key")
-
 // WithKey returns the last committed records that have a key, as Peek does, the newest first. Without an index that
 // begins with the key column, the server searches the whole table. It returns ErrNoKey if the source has none.
 func (s *Source) WithKey(ctx context.Context, key string, limit, maxPayload int) ([]Shown, error) {

@@ -51,12 +51,6 @@ func (r *StatusReader) Store() *cursor.Store { return r.store }
 // Secrets returns what a text from the database must not have.
 func (r *StatusReader) Secrets() secret.Set { return r.secrets }
 
-// Word is the state of the process in a word or two, as the table of `status` has it.
-func (s Status) Word() string { return s.state() }
-
-// Notes are what there is to know besides the numbers: first what holds delivery up.
-func (s Status) Notes() []string { return s.notes() }
-
 // HeldBy describes in a sentence how a transaction is in the way of the records of the process, and what to do.
 func (s Status) HeldBy(w table.Writer) string { return s.heldBy("records", w).String() }
 

@@ -297,7 +297,7 @@ const maxHalts = 1000
 func (f *Finder) halts(ctx context.Context, process string, at cursor.Position) (of []operator.Event, err error) {
 	all, err := f.op.Events(ctx, process, "halt", maxHalts)
 	for _, e := range all {
-		if e.To == at && recordOf(e) != "" {
+		if e.To == at && RecordOf(e) != "" {
 			of = append(of, e)
 		}
 	}

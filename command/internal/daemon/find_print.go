@@ -107,7 +107,7 @@ func printOne(b *strings.Builder, r Found) {
 	line("position", string(r.Record.Position))
 	line("dedup key", r.DedupKey)
 	if !r.Record.CreatedAt.IsZero() {
-		line("created at", r.Record.CreatedAt.Format(recordTime))
+		line("created at", r.Record.CreatedAt.Format(RecordTime))
 	}
 	for i, e := range r.Halts[:min(len(r.Halts), 3)] {
 		if i == 0 && r.Standing == StandingFailing {

@@ -44,3 +44,6 @@ func PrintHistoryJSON(w io.Writer, events []operator.Event) error {
 	}
 	return json.NewEncoder(visible.JSON(w)).Encode(document)
 }
+
+// RecordTime is the layout of the time of a record: exact, and always equally wide.
+const RecordTime = "2006-01-02T15:04:05.000000Z"

@@ -23,10 +23,10 @@ func (r *StatusReader) Count(ctx context.Context) (Counted, error) {
 	if err != nil {
 		return Counted{}, Reachable(err)
 	}
-	return counted(rows), nil
+	return countRows(rows), nil
 }
 
-func counted(rows []cursor.Row) Counted {
+func countRows(rows []cursor.Row) Counted {
 	c := Counted{At: time.Now(), Sequences: map[string]int64{}}
 	for _, row := range rows {
 		c.Sequences[row.Process] = row.Sequence

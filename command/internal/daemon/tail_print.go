@@ -38,7 +38,7 @@ func (o Tailed) detail() string {
 		return fmt.Sprintf("record %s, attempt %d: %s", visible.Short(o.Failure.RecordID), o.Failure.Attempts, visible.Line(o.Failure.Error))
 	case o.Event != nil:
 		text := "by " + visible.Line(o.Event.Actor)
-		if record := recordOf(*o.Event); record != "" {
+		if record := RecordOf(*o.Event); record != "" {
 			text = "record " + visible.Short(record) + ", " + text
 		}
 		if o.Event.Reason != "" {
@@ -85,7 +85,7 @@ func PrintTailedJSON(w io.Writer, o Tailed) error {
 		if o.Record != nil {
 			line.PassedBy = e.Action
 		} else {
-			line.RecordID, line.Position = recordOf(*e), string(e.To)
+			line.RecordID, line.Position = RecordOf(*e), string(e.To)
 		}
 	}
 	return json.NewEncoder(visible.JSON(w)).Encode(line)

@@ -38,16 +38,13 @@ func (p Page) Rehearsal(o daemon.Outcome) error {
 	return p.print(text + p.fold(rest))
 }
 
-// recordTime is exact, and always equally wide.
-const recordTime = "2006-01-02T15:04:05.000000Z"
-
 // records names records. It shows nothing of their content.
 func (p Page) records(records []processor.Record) string {
 	g := &Grid{page: p, columns: []Column{{Title: "RECORD", Least: 8}, {Title: "CREATED_AT"}, {Title: "POSITION", Extra: true}}}
 	for _, r := range records {
 		created := "-"
 		if !r.CreatedAt.IsZero() {
-			created = r.CreatedAt.Format(recordTime)
+			created = r.CreatedAt.Format(daemon.RecordTime)
 		}
 		g.Add(Cell{Text: visible.Short(r.ID)}, Cell{Text: created}, Cell{Text: visible.Short(string(r.Position))})
 	}
