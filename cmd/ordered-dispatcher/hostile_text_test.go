@@ -116,7 +116,13 @@ func hostileTextCommands(config string) [][]string {
 			[]string{"dead-letter", "replay", id, "-c", config, "--dry-run"}, []string{"dead-letter", "replay", id, "-c", config, "--timeout=5s"},
 			[]string{"dead-letter", "discard", id, "--reason", hostileText, "--dry-run"}, []string{"dead-letter", "discard", id, "--reason", hostileText, "--actor", hostileText})
 	}
+	for _, process := range []string{hostileName, "out"} {
+		all = append(all, []string{"prove", "-c", config, process, "--for=1ms", "--every=1ms"}, []string{"prove", "-c", config, process, "--for=1ms", "--every=1ms", "--json"},
+			[]string{"adopt", "-c", config, process, "--dispatched-at=payload", "--watch=0s"}, []string{"adopt", "-c", config, process, "--dispatched-at=payload", "--watch=0s", "--json"},
+			[]string{"adopt", "-c", config, process, "--dispatched-at", hostileText}, []string{"adopt", "-c", config, process, "--watermill", hostileText, "--watermill-offsets", hostileText})
+	}
 	return append(all,
+		[]string{"prove", "--table", hostileText}, []string{"adopt", "-c", config, "no such " + hostileText, "--after", hostileText},
 		[]string{"check", "-c", config}, []string{"doctor", "-c", config}, []string{"partitions", "-c", config}, []string{"partitions", "-c", config, hostileText}, []string{"partitions", "-c", config, "--json"}, []string{"grants", "-c", config, "--role", hostileText, "--operator", hostileName},
 		[]string{"status"}, []string{"status", "--json"}, []string{"status", "-c", config}, []string{"status", "-c", config, "--json"},
 		[]string{"dead-letter", "list"}, []string{"dead-letter", "list", "--all", "--json"}, []string{"migrate", "status"},

@@ -38,7 +38,7 @@ func (a Adoption) start(p *page) {
 	case a.Start == "":
 		p.say("", "Begin at the beginning of the table.")
 	case a.Row != nil:
-		p.say("", "Begin after row %s. Every row up to it is delivered, and no other can appear before it.", rowNames([]Row{*a.Row}, 1))
+		p.say("", "Begin after row %s. Every row up to it is delivered, and no other can appear before it.", a.Row)
 	default:
 		p.say("", "Begin after the position that was given. No row can appear before it any more.")
 	}
@@ -60,7 +60,7 @@ func (a Adoption) after(p *page) {
 		p.say("", "No row is sent twice.")
 	default:
 		p.say("", "Sent twice, because they are delivered already and come after it: %s, by id:", counted(a.Again))
-		p.say("  ", "%s", rowNames(a.Twice, int(a.Again)))
+		p.list(a.Twice, int(a.Again))
 	}
 	p.say("", "To be delivered: %s.", counted(a.Next))
 }

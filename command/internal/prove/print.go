@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
@@ -60,7 +61,7 @@ func (r Report) readers(p *page) {
 		case reader.Lost > 0:
 			p.gap()
 			p.say("", "Lost by %q, by id:", reader.Reads)
-			p.say("  ", "%s", rowNames(reader.Rows, reader.Lost))
+			p.list(reader.Rows, reader.Lost)
 		}
 	}
 }
@@ -92,12 +93,21 @@ func (r Report) fence(p *page) {
 		return
 	}
 	p.say("", "The fence was held for %s of %s, and was behind by %s at most. It was held by:", round(r.Stood), round(r.Lasted), round(r.Longest))
-	for _, h := range r.Holders {
+	for _, h := range r.lasting() {
 		p.say("  ", "%s", h)
 	}
 	if r.Waiting > 0 {
 		p.say("", "%s waited for the fence at the end.", plural(r.Waiting, "visible row"))
 	}
+}
+
+// lasting returns the holders that more than one look has seen, if there are any.
+func (r Report) lasting() []Holder {
+	long := slices.DeleteFunc(slices.Clone(r.Holders), func(h Holder) bool { return h.Looks < 2 })
+	if len(long) == 0 {
+		return r.Holders
+	}
+	return long
 }
 
 // String describes a holder in one line.

@@ -324,6 +324,9 @@ func TestSpread(t *testing.T) {
 	t.Parallel()
 	var s spread
 	require.Zero(t, s.latency())
+	s.add(time.Millisecond / 2)
+	require.Zero(t, s.at(0.5), "less than a look")
+	s = spread{}
 	for n := range 100 {
 		s.add(time.Duration(n+1) * 10 * time.Millisecond)
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Latency is how durations are spread. A percentile is at most 5 % too long.
+// Latency is how durations are spread. A percentile is at most 5 % too long, and up to 1 ms counts as 0.
 type Latency struct {
 	Rows int           `json:"rows"`
 	P50  time.Duration `json:"p50_ns"`
@@ -38,6 +38,9 @@ func (s *spread) at(share float64) time.Duration {
 	rest := int(math.Ceil(share * float64(s.count)))
 	for bucket, n := range s.buckets {
 		if rest -= n; rest <= 0 && s.count > 0 {
+			if bucket == 0 {
+				return 0
+			}
 			return min(s.longest, time.Duration(math.Pow(growth, float64(bucket))*float64(time.Millisecond)))
 		}
 	}

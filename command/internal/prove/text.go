@@ -55,20 +55,27 @@ func fold(text, indent string) string {
 // quoted is a name that others gave, as one word of a line: fold does not break it.
 func quoted(text string) string { return `"` + visible.Short(text) + `"` }
 
-// rowNames lists rows by their ids, with the times where there are any.
-func rowNames(rows []Row, total int) string {
-	names := make([]string, 0, len(rows)+1)
-	for _, r := range rows {
-		name := visible.Short(r.ID)
-		if r.Created != nil {
-			name += " of " + r.Created.Format(time.RFC3339Nano)
-		}
-		names = append(names, name)
+// listed is how many rows are listed for people.
+const listed = 10
+
+// list adds rows, one a line.
+func (p *page) list(rows []Row, total int) {
+	shown := rows[:min(len(rows), listed)]
+	for _, r := range shown {
+		p.WriteString("  " + r.String() + "\n")
 	}
-	if total > len(rows) {
-		names = append(names, fmt.Sprintf("and %d more", total-len(rows)))
+	if rest := total - len(shown); rest > 0 {
+		p.say("  ", "and %d more", rest)
 	}
-	return strings.Join(names, ", ")
+}
+
+// String names a row by its id, with the time if there is one.
+func (r Row) String() string {
+	name := visible.Short(r.ID)
+	if r.Created != nil {
+		name += " of " + r.Created.Format(time.RFC3339Nano)
+	}
+	return name
 }
 
 func round(d time.Duration) string {
