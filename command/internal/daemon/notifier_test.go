@@ -42,13 +42,13 @@ func newOnCall(t testing.TB) *onCall {
 	o := &onCall{}
 	o.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		o.tried.Add(1)
+		body, err := io.ReadAll(r.Body) // the server notices that a client has gone only after that
 		if hold := o.hold.Load(); hold != nil {
 			select {
 			case <-*hold:
 			case <-r.Context().Done():
 			}
 		}
-		body, err := io.ReadAll(r.Body)
 		if err != nil || verifier.Verify(body, r.Header) != nil {
 			w.WriteHeader(http.StatusUnauthorized)
 			return

@@ -36,7 +36,7 @@ type Notify struct {
 	// Runbook is the address of the runbook, for the messages. The event is its anchor.
 	//
 	// In the file: the address of your runbook, for the messages. Each gets the anchor of its event: `#halt`, `#lag` or
-	// `#dead-letters`. Default: the one of this project.
+	// `#dead-letters`.
 	Runbook string `knob:"runbook" default:"https://github.com/ordered-dispatcher/ordered-dispatcher/blob/main/docs/runbook.md"`
 	// Targets are in the order of the file.
 	//
