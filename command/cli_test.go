@@ -16,13 +16,13 @@ func TestVersion_IsTrueHoweverTheProgramWasBuilt(t *testing.T) {
 		released string
 		want     string
 	}{
-		"go install":                   {module: "v1.2.3", want: "v1.2.3"},
-		"go build in a clone":          {module: "v1.2.4-0.20261128083000-0123abc", settings: stamped, want: "v1.2.4-0.20261128083000-0123abc"},
-		"a release":                    {module: "(devel)", released: "v1.2.3", want: "v1.2.3"},
-		"a test binary":                {released: "v1.2.3", want: "v1.2.3"},
-		"a commit alone":               {module: "(devel)", settings: stamped, want: "unreleased, commit 0123abc"},
-		"an archive of the source":     {module: "(devel)", want: "unknown: built from a tree without version control"},
-		"no marks at all":              {want: "unknown: built from a tree without version control"},
+		"go install":               {module: "v1.2.3", want: "v1.2.3"},
+		"go build in a clone":      {module: "v1.2.4-0.20261128083000-0123abc", settings: stamped, want: "v1.2.4-0.20261128083000-0123abc"},
+		"a release":                {module: "(devel)", released: "v1.2.3", want: "v1.2.3"},
+		"a test binary":            {released: "v1.2.3", want: "v1.2.3"},
+		"a commit alone":           {module: "(devel)", settings: stamped, want: "unreleased, commit 0123abc"},
+		"an archive of the source": {module: "(devel)", want: "unknown: built from a tree without version control"},
+		"no marks at all":          {want: "unknown: built from a tree without version control"},
 	} {
 		info := &debug.BuildInfo{Main: debug.Module{Version: c.module}, Settings: c.settings}
 		require.Equal(t, c.want, versionOf(info, c.released), name)
