@@ -67,7 +67,7 @@ func rendered(t *testing.T, values string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := engine.Engine{Strict: true}.Render(c, all)
+	files, err := engine.Engine{Strict: true}.RenderWithContext(t.Context(), c, all)
 	if err != nil {
 		return nil, err
 	}

@@ -35,5 +35,5 @@ func TestUnit_IsHardened(t *testing.T) {
 	require.NotNil(t, found, out)
 	level, err := strconv.ParseFloat(found[1], 64)
 	require.NoError(t, err)
-	require.LessOrEqual(t, level, 1.6, out)
+	require.LessOrEqual(t, level, 1.5, out)
 }
