@@ -55,6 +55,7 @@ var arrows = map[string][]string{
 	"payload":                {"claim", "internal/packed", "internal/zstd", "processor"},
 	"upcast":                 {"internal/packed", "internal/visible", "processor"},
 	"inbox":                  {"internal/signature"},
+	"command/internal/screen": {"command/internal/daemon", "command/internal/screen", "cursor", "cursor/operator", "processor", "sources/table", "internal/visible"},
 }
 
 // TestImports holds the arrows of the architecture:
@@ -102,6 +103,8 @@ func TestImports_FindsArrowsThatPointTheOtherWay(t *testing.T) {
 		{"command/internal/daemon", module + "/claimcheck"},
 		{"stores/buckets/s3", module + "/command"},
 		{"shadow", module + "/sinks/webhook"},
+		{"command/internal/daemon", module + "/command/internal/screen"},
+		{"command/internal/screen/live", module + "/command"},
 	} {
 		require.NotEmpty(t, fault(c[0], c[1]), c)
 	}
