@@ -113,7 +113,7 @@ func (m *model) payload() []string {
 	case m.head.err != nil:
 		return append([]string{""}, fold("the record cannot be read: "+plain(m.head.err), m.page.Width)...)
 	case m.head.record == nil:
-		return []string{"", "no record may be read after the cursor now"}
+		return []string{"", "no record waits after the cursor"}
 	}
 	r := m.head.record
 	title := fmt.Sprintf("record %s, payload of %d bytes as the table has it:", visible.Short(r.ID), len(r.Payload))
