@@ -44,7 +44,7 @@ func (m *model) askHead() tea.Cmd {
 
 // detail returns the page of one process.
 func (m *model) detail(s daemon.Status) []string {
-	state := s.Shown()
+	state := s.Word()
 	trace := m.traces[s.Process]
 	lines := []string{
 		m.page.Paint(screen.Bold, visible.Line(s.Process)) + "  " + m.page.Paint(screen.StateColour(state), state),
