@@ -17,7 +17,7 @@ func TestShow_PrintsWhatAReceiverLacks(t *testing.T) {
 		stderr string
 	}{
 		{[]string{"show", "a", "-c", config}, 2, "--after=SEQUENCE"},
-		{[]string{"show", "a", "--after=1"}, 2, "--config=FILE"},
+		{[]string{"show", "a", "--after=1"}, 2, "name it with -c FILE"},
 		{[]string{"show", "a", "--after=-1", "-c", config}, 2, "--after must not be negative"},
 		{[]string{"show", "a", "--after=1", "--limit=0", "-c", config}, 2, "--limit must be between"},
 		{[]string{"show", "b", "--after=1", "-c", config}, 2, `there is no process "b"`},
