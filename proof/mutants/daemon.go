@@ -53,7 +53,7 @@ var daemonMutants = []mutant{
 	mutate("a database over a network may be unencrypted without a word", "command/internal/daemon.TestRun_WarnsOfCredentialsInTheClear",
 		code("command/internal/daemon.Config.exposures", `host != ""`, `host == "-"`)),
 	mutate("a log on a terminal passes on the escapes of others", "command/internal/daemon.TestNewLogger_NoTextOfOthersMovesATerminal",
-		code("command/internal/daemon.NewLogger", "ReplaceAttr: shown", "ReplaceAttr: readable")),
+		code("command/internal/daemon.NewTextLogger", "ReplaceAttr: shown", "ReplaceAttr: readable")),
 	mutate("operators may read what the records of a source hold", "command/internal/daemon.TestGrants_OperatorsNeedEach",
 		code("command/internal/daemon.Config.keys", "config.KeysOnly = true", "config.KeysOnly = false")),
 	mutate("files with secrets that others can read are passed over in silence", "command/internal/daemon.TestDoctor_WarnsOfFilesWithSecretsThatOthersCanRead",
