@@ -138,7 +138,7 @@ func TestComplete_CommandsFlagsAndProcesses(t *testing.T) {
 	}
 	file := names(t)
 	require.Equal(t, "bookings beds@v2", completed(t, map[string]string{configVariable: file}, "pause "), "a shell would read more into the third")
-	for _, line := range []string{"status -c " + file + " bo", "--config=" + file + " history bo", "--config = " + file + " history bo", "dead-letter replay -c " + file + " --process bo"} {
+	for _, line := range []string{"status -c " + file + " bo", "history --config=" + file + " bo", "history --config = " + file + " bo", "dead-letter replay -c " + file + " --process bo"} {
 		require.Equal(t, "bookings", completed(t, nil, line), line)
 	}
 	require.Equal(t, "--process=bookings", completed(t, map[string]string{configVariable: file}, "dead-letter discard --process=bo"))

@@ -24,7 +24,7 @@ func TestShow_PrintsWhatAReceiverLacks(t *testing.T) {
 		{[]string{"show", "--key=x", "a", "-c", config}, 1, "name its column in source.columns.key"},
 		{[]string{"show", "--id=99", "-c", config}, 1, "no record was found"},
 		{[]string{"show", "--id=x", "-c", config}, 1, "no record was found"},
-		{[]string{"show", "a", "--after=1"}, 2, "--config=FILE"},
+		{[]string{"show", "a", "--after=1"}, 2, "name it with -c FILE"},
 		{[]string{"show", "a", "--after=-1", "-c", config}, 2, "--after must not be negative"},
 		{[]string{"show", "a", "--after=1", "--limit=0", "-c", config}, 2, "--limit must be between"},
 		{[]string{"show", "b", "--after=1", "-c", config}, 2, `there is no process "b"`},

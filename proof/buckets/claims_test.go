@@ -283,7 +283,7 @@ func (w *world) run(config string) (stop func()) {
 	path, err := program()
 	require.NoError(w.t, err)
 	cmd := exec.Command(path, "run", "-c", config)
-	cmd.Env = append(os.Environ(), "DATABASE_URL="+w.address)
+	cmd.Env = append(os.Environ(), "DATABASE_URL="+w.address, "COLUMNS=9999")
 	var log strings.Builder
 	cmd.Stderr = &log
 	require.NoError(w.t, cmd.Start())

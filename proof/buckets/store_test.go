@@ -246,7 +246,7 @@ func do(t *testing.T, address string, args ...string) (code int, stdout, stderr 
 	defer cancel()
 	var out, log bytes.Buffer
 	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Env = append(os.Environ(), "DATABASE_URL="+address)
+	cmd.Env = append(os.Environ(), "DATABASE_URL="+address, "COLUMNS=9999") // lines are not folded
 	cmd.Stdout, cmd.Stderr = &out, &log
 	err = cmd.Run()
 	require.NoError(t, ctx.Err(), "%v did not end: %s", args, log.String())

@@ -80,6 +80,7 @@ func unitOf(dir string) string {
 		return "command/internal/daemon"
 	}
 	return nearest
+	"command/internal/screen": {"command/internal/daemon", "command/internal/screen", "cursor", "cursor/operator", "processor", "sources/table", "internal/visible"},
 }
 
 // TestImports holds the arrows of the architecture:
@@ -134,6 +135,8 @@ func TestImports_FindsArrowsThatPointTheOtherWay(t *testing.T) {
 		{"command/internal/admin/console", module + "/command/internal/admin"},
 		{"command/internal/admin/console", module + "/command/internal/daemon"},
 		{"command/internal/admin/visitor", module + "/command/internal/desk"},
+		{"command/internal/daemon", module + "/command/internal/screen"},
+		{"command/internal/screen/live", module + "/command"},
 	} {
 		require.NotEmpty(t, fault(c[0], c[1]), c)
 	}

@@ -146,7 +146,7 @@ func (w *world) operate(args ...string) error {
 func (w *world) command(args ...string) (string, error) {
 	path, err := program()
 	require.NoError(w.t, err)
-	return w.dir.Run(w.t.Context(), "env", append([]string{"DATABASE_URL=" + w.address, path}, args...)...)
+	return w.dir.Run(w.t.Context(), "env", append([]string{"DATABASE_URL=" + w.address, "COLUMNS=9999", path}, args...)...)
 }
 
 // await polls for a condition.

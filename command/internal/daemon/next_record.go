@@ -11,11 +11,18 @@ import (
 )
 
 // Next reads the first record after a position of a process, with its payload, as the source has it: before claims and
-// upcast. It needs the process in the file. It returns nil if no record may be read.
+// upcast. It needs the process in the file. It returns nil if there is no record. It does not wait for the fence, so for
+// a process whose record does not fail, another record may still come before it.
 func (r *StatusReader) Next(ctx context.Context, process string, after cursor.Position) (*processor.Record, error) {
-	source := r.sources[process]
-	if source == nil {
+	p, ok := r.written(process)
+	if !ok {
 		return nil, fmt.Errorf("process %s is not in the file, which describes its table: name the configuration with -c", visible.Line(process))
+	}
+	config := p.Source
+	config.Delivered = true
+	source, err := r.config.Config.sourceOf(p, config, r.pool, nil)
+	if err != nil {
+		return nil, err
 	}
 	page, err := source.Read(ctx, after, 1)
 	if err != nil {

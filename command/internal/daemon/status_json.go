@@ -76,7 +76,7 @@ func PrintStatusJSON(w io.Writer, all []Status) error {
 
 func (s Status) json() statusJSON {
 	j := statusJSON{
-		Process: s.Process, State: s.Shown(), Position: string(s.Position), Sequence: s.Sequence, Epoch: int64(s.Epoch),
+		Process: s.Process, State: s.Word(), Position: string(s.Position), Sequence: s.Sequence, Epoch: int64(s.Epoch),
 		Holder: s.Holder, UpdatedAt: known(s.UpdatedAt), HeldBackBy: []writerJSON{}, Also: []holdJSON{}, Problem: s.Problem, DeadLetters: s.DeadLetters,
 	}
 	if s.Lag != nil {

@@ -45,7 +45,7 @@ func status(t testing.TB, config daemon.Config, process string) (all []daemon.St
 func words(all []daemon.Status) string {
 	var b strings.Builder
 	for _, s := range all {
-		fmt.Fprintf(&b, "%s  %s  %s  %s  %d  %d  %s  %s\n", visible.Line(s.Process), s.Shown(), screen.Waiting(s), screen.Oldest(s),
+		fmt.Fprintf(&b, "%s  %s  %s  %s  %d  %d  %s  %s\n", visible.Line(s.Process), s.Word(), screen.Waiting(s), screen.Oldest(s),
 			s.Sequence, s.Epoch, screen.Dash(s.Holder), screen.Dash(string(s.Position)))
 	}
 	for _, s := range all {

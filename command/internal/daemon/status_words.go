@@ -10,8 +10,8 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
-// Shown returns the state as people and programs see it: that of the row, or what is wrong although it runs.
-func (s Status) Shown() string {
+// Word returns the state as people and programs see it: that of the row, or what is wrong although it runs.
+func (s Status) Word() string {
 	switch {
 	case s.New:
 		return "new"

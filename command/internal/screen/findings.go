@@ -31,7 +31,7 @@ func (p Page) Findings(findings []daemon.Finding) error {
 	return p.print(b.String())
 }
 
-// fix returns the lines of a fix, which may be SQL.
+// fix returns the lines of a fix, which may be SQL or a command.
 func (p Page) fix(text string) string {
 	const first, next = "    fix: ", "          "
 	var b strings.Builder
@@ -40,7 +40,7 @@ func (p Page) fix(text string) string {
 		if i == 0 {
 			before = first
 		}
-		if verbs.MatchString(line) || strings.HasPrefix(line, "--") || strings.HasPrefix(line, " ") {
+		if verbs.MatchString(line) || strings.HasPrefix(line, "--") || strings.HasPrefix(line, " ") || strings.HasPrefix(line, "ordered-dispatcher ") {
 			b.WriteString(before + line + "\n")
 			continue
 		}

@@ -17,7 +17,7 @@ func (p Page) DeadLetters(letters []cursor.DeadLetter) error {
 		return err
 	}
 	g := &Grid{page: p, tail: "ERROR", columns: []Column{
-		{Title: "ID", Right: true}, {Title: "PROCESS", Least: 10}, {Title: "RECORD", Least: 8}, {Title: "PUT ASIDE"}, {Title: "ATTEMPTS", Right: true, Extra: true},
+		{Title: "ID"}, {Title: "PROCESS", Least: 10}, {Title: "RECORD", Least: 8}, {Title: "PUT ASIDE"}, {Title: "ATTEMPTS", Right: true, Extra: true},
 		{Title: "CLASS"}, {Title: "RESOLUTION"},
 	}}
 	wide := p.Width == 0

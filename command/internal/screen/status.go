@@ -29,7 +29,7 @@ func (p Page) Status(all []daemon.Status, rates map[string]float64) error {
 		if r, ok := rates[s.Process]; ok {
 			rate = Rate(r)
 		}
-		state := s.Shown()
+		state := s.Word()
 		row := []Cell{{Text: visible.Line(s.Process)}, {state, StateColour(state)}, {Text: Waiting(s)}, {Text: Oldest(s)}, {Text: rate},
 			{Text: Dash(s.Holder)}, {Text: LastRecord(s)}}
 		if wide {

@@ -44,7 +44,7 @@ func (m *model) askHead() tea.Cmd {
 
 // detail returns the page of one process.
 func (m *model) detail(s daemon.Status) []string {
-	state := s.Shown()
+	state := s.Word()
 	trace := m.traces[s.Process]
 	lines := []string{
 		m.page.Paint(screen.Bold, visible.Line(s.Process)) + "  " + m.page.Paint(screen.StateColour(state), state),
@@ -113,7 +113,7 @@ func (m *model) payload() []string {
 	case m.head.err != nil:
 		return append([]string{""}, fold("the record cannot be read: "+plain(m.head.err), m.page.Width)...)
 	case m.head.record == nil:
-		return []string{"", "no record may be read after the cursor now"}
+		return []string{"", "no record waits after the cursor"}
 	}
 	r := m.head.record
 	title := fmt.Sprintf("record %s, payload of %d bytes as the table has it:", visible.Short(r.ID), len(r.Payload))

@@ -83,7 +83,7 @@ func (m *model) first() string {
 	counts := map[string]int{}
 	var order []string
 	for _, s := range m.all {
-		state := s.Shown()
+		state := s.Word()
 		if counts[state] == 0 {
 			order = append(order, state)
 		}
@@ -166,7 +166,7 @@ func (m *model) list(rows []daemon.Status) []string {
 	}
 	grid := screen.NewGrid(m.page, columns)
 	for _, s := range rows {
-		state, trace := s.Shown(), m.traces[s.Process]
+		state, trace := s.Word(), m.traces[s.Process]
 		mark := "  "
 		if s.Process == m.chosen {
 			mark = "> "

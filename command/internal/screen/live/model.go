@@ -150,7 +150,7 @@ func urgent(a, b daemon.Status) int {
 }
 
 func urgency(s daemon.Status) int {
-	switch state := s.Shown(); {
+	switch state := s.Word(); {
 	case state == "halted" || state == "cannot read":
 		return 0
 	case state == "failing" || state == "no worker":
