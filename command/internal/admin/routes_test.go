@@ -82,8 +82,6 @@ func TestAPI_EveryRouteAnswersAsDescribed(t *testing.T) {
 		{as(operateToken, http.MethodPost, "/api/v1/preview", `{"verb": "pause", "process": "b"}`), http.StatusBadRequest},
 		{as(operateToken, http.MethodPost, "/api/v1/decide", `{"order": {"verb": "pause", "process": "a"}, "expect": "{\"state\":\"paused\"}"}`), http.StatusConflict},
 		{as(operateToken, http.MethodGet, "/api/v1/nothing", ""), http.StatusNotFound},
-		{as(operateToken, http.MethodGet, "/api/v1/../v1/me", ""), http.StatusNotFound},
-		{request{path: "/assets/../audit"}, http.StatusNotFound},
 	} {
 		a := s.send(c.request)
 		require.Equal(t, c.want, a.status, "%s %s: %s", c.path, c.body, a.body)
