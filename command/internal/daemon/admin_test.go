@@ -1,14 +1,13 @@
 package daemon_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
-
-	"context"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/crypto/bcrypt"
