@@ -56,6 +56,7 @@ var arrows = map[string][]string{
 	"upcast":                  {"internal/packed", "internal/visible", "processor"},
 	"inbox":                   {"internal/signature"},
 	"command/internal/prove":  {"cursor", "processor", "sources/table", "internal/pgname", "internal/visible"},
+	"command/internal/screen": {"command/internal/daemon", "command/internal/screen", "cursor", "cursor/operator", "processor", "sources/table", "internal/visible"},
 	"command/internal/notify": {"internal/knob", "internal/plaintext", "internal/secret", "internal/signature", "internal/visible"},
 }
 
@@ -80,7 +81,6 @@ func unitOf(dir string) string {
 		return "command/internal/daemon"
 	}
 	return nearest
-	"command/internal/screen": {"command/internal/daemon", "command/internal/screen", "cursor", "cursor/operator", "processor", "sources/table", "internal/visible"},
 }
 
 // TestImports holds the arrows of the architecture:

@@ -69,7 +69,7 @@ func TestGate_OtherAddressesNeedALogin(t *testing.T) {
 		t.Run(settings, func(t *testing.T) {
 			t.Parallel()
 			s := openAt(t, everywhere, settings, processA)
-			for _, path := range []string{"/api/v1/fleet", "/api/v1/me", "/api/v1/openapi.yaml", "/api/v1/events", "/", "/live", "/debug/pprof/", "/debug/vars"} {
+			for _, path := range []string{"/api/v1/fleet", "/api/v1/me", "/api/v1/openapi.yaml", "/api/v1/events", "/", "/live", "/debug/pprof", "/debug/vars"} {
 				a := s.send(request{path: path})
 				require.Equal(t, http.StatusUnauthorized, a.status, path)
 			}
@@ -211,6 +211,17 @@ func TestGate_OtherSitesCannotSendNorLoad(t *testing.T) {
 		"a GET that decides":        {as(operateToken, http.MethodGet, "/api/v1/decide?verb=pause&process=a", ""), http.StatusNotFound},
 	} {
 		require.Equal(t, c.want, s.send(c.request).status, name)
+	}
+}
+
+// Two parts of the program must not read one path in two ways.
+func TestGate_APathIsSpelledInOneWay(t *testing.T) {
+	t.Parallel()
+	s := openAt(t, everywhere, logins, processA)
+	for _, path := range []string{"/assets/../audit", "/assets//../audit", "/login/../api/v1/fleet", "/assets/%2e%2e/audit", "/assets/..%2faudit", "/metrics/../api/v1/fleet", "/healthz/"} {
+		a := s.send(request{path: path})
+		require.NotContains(t, []int{http.StatusOK, http.StatusForbidden}, a.status, path)
+		require.Empty(t, a.cookies, path)
 	}
 }
 
@@ -386,7 +397,9 @@ func TestGate_AStreamEndsWithItsSession(t *testing.T) {
 	t.Parallel()
 	s := openAt(t, everywhere, logins, processA)
 	b := s.logIn(url.Values{"token": {readToken}})
-	response, lines := s.stream(t.Context(), "/api/v1/events", b.header())
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	response, lines := s.stream(ctx, "/api/v1/events", b.header())
 	require.Equal(t, http.StatusOK, response.StatusCode)
 	for lines.Scan() && !strings.HasPrefix(lines.Text(), "event: fleet") {
 	}
@@ -394,7 +407,7 @@ func TestGate_AStreamEndsWithItsSession(t *testing.T) {
 	require.Equal(t, http.StatusSeeOther, s.send(out).status)
 	for lines.Scan() { // until its end
 	}
-	require.NoError(t, t.Context().Err())
+	require.NoError(t, ctx.Err(), "the stream goes on")
 }
 
 // The write timeout of the listener is 15 s, and its read timeout 5 s.
