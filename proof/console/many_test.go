@@ -58,7 +58,7 @@ func TestMany_AThousandProcessesWithoutLag(t *testing.T) {
 	p.until(`document.querySelectorAll("[data-row]").length === 1000`) // without a load
 	p.open("/?sort=name")
 	require.Equal(t, many, value[int](p, `document.querySelectorAll("[data-row]").length`))
-	p.says("#counts", "1 000")
+	p.says("#counts", "1\u202f000")
 
 	large := p.loading()
 	drawn := value[int](p, `[...document.querySelectorAll("[data-row] a")].filter(a => a.checkVisibility({contentVisibilityAuto: true})).length`)
