@@ -12,6 +12,7 @@ require (
 	github.com/itchyny/gojq v0.12.20 // indirect
 	github.com/itchyny/timefmt-go v0.1.9 // indirect
 	github.com/klauspost/compress v1.20.3 // indirect
+	golang.org/x/crypto v0.58.0 // indirect
 )
 
 require (

@@ -3,7 +3,7 @@ package main
 import "slices"
 
 // table are the mutants, by what they weaken.
-var table = slices.Concat(cursorMutants, historyMutants, processorMutants, sourceMutants, sinksMutants, kafkaMutants, natsMutants, redisMutants, sqlMutants, producerMutants, receiverMutants, readModelMutants, daemonMutants, retentionMutants, wallsMutants)
+var table = slices.Concat(cursorMutants, historyMutants, processorMutants, sourceMutants, sinksMutants, kafkaMutants, natsMutants, redisMutants, sqlMutants, producerMutants, receiverMutants, readModelMutants, daemonMutants, consoleMutants, retentionMutants, wallsMutants)
 
 // among returns the mutants of the table; of CI alone, if that is asked for.
 func among(ci bool) []mutant {

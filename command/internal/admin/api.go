@@ -2,7 +2,6 @@ package admin
 
 import (
 	"bytes"
-	"context"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -265,9 +264,7 @@ func (a api) decide(r *http.Request) (any, error) {
 	if err := read(r, &ask); err != nil {
 		return nil, err
 	}
-	// A decision goes on although its client has gone: half of it would be worse.
-	ctx := context.WithoutCancel(r.Context())
-	return a.desk.Decide(ctx, ask.Order, desk.Approval{Reason: ask.Reason, Expect: ask.Expect, Actor: visitor.Of(ctx).Name})
+	return a.desk.Decide(r.Context(), ask.Order, desk.Approval{Reason: ask.Reason, Expect: ask.Expect, Actor: visitor.Of(r.Context()).Name})
 }
 
 // events sends what one look has shown of the fleet, or of a process, after each look.

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -165,6 +166,8 @@ func (g *gate) wellFormed(r *http.Request) (status int, text string) {
 	switch {
 	case !g.ownHost(r.Host):
 		return http.StatusMisdirectedRequest, "this name is not one of the daemon's: use its IP address or localhost, or add the name to admin.hosts in its file"
+	case !isPlain(r):
+		return http.StatusNotFound, "there is nothing here"
 	case !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodPost}, r.Method):
 		return http.StatusMethodNotAllowed, "only GET, HEAD and POST are known here"
 	case len(r.URL.Path)+len(r.URL.RawQuery) > maxURL:
@@ -195,6 +198,12 @@ func (g *gate) ownHost(hostport string) bool {
 		return true
 	}
 	return slices.ContainsFunc(g.hosts, func(own string) bool { return strings.EqualFold(own, host) })
+}
+
+// isPlain reports whether a path is spelled in the only way. Then no two parts of the program read it in two ways.
+func isPlain(r *http.Request) bool {
+	escaped := r.URL.EscapedPath()
+	return path.Clean(escaped) == escaped
 }
 
 // isOpen reports whether everybody may have an answer: the form to log in, and what the page of it is made of.

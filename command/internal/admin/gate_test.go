@@ -69,7 +69,7 @@ func TestGate_OtherAddressesNeedALogin(t *testing.T) {
 		t.Run(settings, func(t *testing.T) {
 			t.Parallel()
 			s := openAt(t, everywhere, settings, processA)
-			for _, path := range []string{"/api/v1/fleet", "/api/v1/me", "/api/v1/openapi.yaml", "/api/v1/events", "/", "/live", "/debug/pprof/", "/debug/vars"} {
+			for _, path := range []string{"/api/v1/fleet", "/api/v1/me", "/api/v1/openapi.yaml", "/api/v1/events", "/", "/live", "/debug/pprof", "/debug/vars"} {
 				a := s.send(request{path: path})
 				require.Equal(t, http.StatusUnauthorized, a.status, path)
 			}
@@ -211,6 +211,17 @@ func TestGate_OtherSitesCannotSendNorLoad(t *testing.T) {
 		"a GET that decides":        {as(operateToken, http.MethodGet, "/api/v1/decide?verb=pause&process=a", ""), http.StatusNotFound},
 	} {
 		require.Equal(t, c.want, s.send(c.request).status, name)
+	}
+}
+
+// Two parts of the program must not read one path in two ways.
+func TestGate_APathIsSpelledInOneWay(t *testing.T) {
+	t.Parallel()
+	s := openAt(t, everywhere, logins, processA)
+	for _, path := range []string{"/assets/../audit", "/assets//../audit", "/login/../api/v1/fleet", "/assets/%2e%2e/audit", "/assets/..%2faudit", "/metrics/../api/v1/fleet", "/healthz/"} {
+		a := s.send(request{path: path})
+		require.NotContains(t, []int{http.StatusOK, http.StatusForbidden}, a.status, path)
+		require.Empty(t, a.cookies, path)
 	}
 }
 

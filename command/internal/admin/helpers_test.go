@@ -81,7 +81,9 @@ type site struct {
 }
 
 // open runs a daemon with settings of the console, until the test ends.
-func open(t testing.TB, settings, processes string) *site { return openAt(t, "127.0.0.1:0", settings, processes) }
+func open(t testing.TB, settings, processes string) *site {
+	return openAt(t, "127.0.0.1:0", settings, processes)
+}
 
 func openAt(t testing.TB, listen, settings, processes string) *site {
 	t.Helper()
@@ -101,6 +103,7 @@ func openAt(t testing.TB, listen, settings, processes string) *site {
 		}
 	})
 	require.Eventually(t, func() bool { s.url = s.address(); return s.url != "" }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return pgtest.Value[bool](t, s.pool, "SELECT EXISTS (SELECT FROM od.cursor)") }, patience, 5*time.Millisecond)
 	return s
 }
 

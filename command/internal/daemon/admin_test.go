@@ -1,14 +1,13 @@
 package daemon_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
-
-	"context"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/crypto/bcrypt"
@@ -51,9 +50,9 @@ func TestParse_AdminSettingsThatWouldLetAnybodyIn(t *testing.T) {
 		"{users: {bob: secret}}":                                                  "it is not a bcrypt hash",
 		"{operators: [bob]}":                                                      "'bob' is none of the users, and there is no proxy_header",
 		"{proxy_header: X-User}":                                                  "any client could send this header",
-		"{proxy_header: 'X User', proxies: [::1]}":                                "is not the name of a header",
-		"{proxy_header: cookie, proxies: [::1]}":                                  "a browser sets this header by itself",
-		"{proxies: [::1]}":                                                        "proxies need proxy_header",
+		"{proxy_header: 'X User', proxies: [10.0.0.5]}":                           "is not the name of a header",
+		"{proxy_header: cookie, proxies: [10.0.0.5]}":                             "a browser sets this header by itself",
+		"{proxies: [10.0.0.5]}":                                                   "proxies need proxy_header",
 		"{proxy_header: X-User, proxies: [localhost]}":                            "'localhost' is not an address or a network",
 		"{hosts: ['https://console.example']}":                                    "is not the name of a host",
 		"{payloads: all}":                                                         `"all" is not known here: write operate or read or none`,

@@ -125,7 +125,7 @@ func (d *Desk) Preview(ctx context.Context, o Order) (p Preview, err error) {
 }
 
 // Decide carries out an order that was previewed. It returns an Error of KindMoved, and does nothing, if something
-// has changed since.
+// has changed since. It goes on when ctx has ended: a client that is gone must not leave half of a decision.
 func (d *Desk) Decide(ctx context.Context, o Order, a Approval) (done Decided, err error) {
 	if err := o.check(); err != nil {
 		return Decided{}, err
@@ -134,7 +134,7 @@ func (d *Desk) Decide(ctx context.Context, o Order, a Approval) (done Decided, e
 	if err != nil {
 		return Decided{}, err
 	}
-	err = d.taken(ctx, d.decisions, decideTimeout, func(ctx context.Context) error {
+	err = d.taken(context.WithoutCancel(ctx), d.decisions, decideTimeout, func(ctx context.Context) error {
 		decision := cursor.Decision{Actor: a.Actor, Reason: strings.TrimSpace(a.Reason), Timeout: rowTimeout}
 		if o.aboutLetters() {
 			done, err = d.decideLetters(ctx, o, decision, expect)

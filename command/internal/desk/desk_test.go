@@ -258,7 +258,7 @@ func TestPattern_LeavesOutWhatDiffers(t *testing.T) {
 		`the receiver rejected record 42 (422): "no room 7"`:                    `the receiver rejected record # (#): …`,
 		`booking 3f2a1b4c-0000-4000-8000-1234567890ab is gone since 2026-11-28`: `booking # is gone since #-#-#`,
 		`value 'x y' of feed at 0xdeadbeef01`:                                   `value … of feed at 0xdeadbeef01`,
-		`dead beef`: `dead beef`,
+		`dead beef`:                                                             `dead beef`,
 	} {
 		require.Equal(t, want, pattern(text))
 	}

@@ -54,13 +54,13 @@ func kindOf(err error) Kind {
 	switch {
 	case errors.Is(err, cursor.ErrUncertain):
 		return KindUncertain
-	case errors.Is(err, cursor.ErrMoved):
+	case errors.Is(err, cursor.ErrMoved), errors.Is(err, cursor.ErrExists): // it was made in between
 		return KindMoved
 	case errors.Is(err, cursor.ErrLocked):
 		return KindLocked
 	case errors.Is(err, cursor.ErrNoDeadLetter), errors.Is(err, cursor.ErrUnknown):
 		return KindUnknown
-	case errors.As(err, &pruned), errors.Is(err, cursor.ErrHalted), errors.Is(err, cursor.ErrPaused), errors.Is(err, cursor.ErrExists),
+	case errors.As(err, &pruned), errors.Is(err, cursor.ErrHalted), errors.Is(err, cursor.ErrPaused),
 		errors.Is(err, cursor.ErrDeleted), errors.Is(err, cursor.ErrRenamed), errors.Is(err, operator.ErrNotFailing), errors.Is(err, operator.ErrOldPrimary):
 		return KindRefused
 	case errors.As(err, &usage):

@@ -1,0 +1,33 @@
+package main
+
+// consoleMutants switch off what protects the console and its API.
+var consoleMutants = []mutant{
+	mutate("a page of another name reads the console (DNS rebinding)", "command/internal/admin.TestGate_RefusesNamesThatAreNotItsOwn",
+		code("command/internal/admin.gate.wellFormed", "!g.ownHost(r.Host)", "false")),
+	mutate("any address may look without a login", "command/internal/admin.TestGate_OtherAddressesNeedALogin",
+		code("command/internal/admin.gate.login", "g.config.Loopback", "true")).inCI(),
+	mutate("what a proxy passes on counts as this machine", "command/internal/admin.TestGate_ARequestThatWasPassedOnIsNotOfThisMachine",
+		code("command/internal/admin.gate.login", "!forwarded(r)", "true")),
+	mutate("a token to look may decide", "command/internal/admin.TestGate_ThisMachineMayLookAndNotDecide",
+		code("command/internal/admin.gate.ServeHTTP", "needsOperate(r) && !v.Operate", "false")).inCI(),
+	mutate("the header of a proxy counts from any address", "command/internal/admin.TestGate_BelievesOnlyTheProxiesOfTheFile",
+		code("command/internal/admin.logins.byProxy", "!l.isProxy(r)", "false")).inCI(),
+	mutate("another site sends what its visitor may", "command/internal/admin.TestGate_OtherSitesCannotSendNorLoad",
+		code("command/internal/admin.gate.sincere", "g.cross.Check(r) != nil", "false")),
+	mutate("a POST needs no token of its page", "command/internal/admin.TestGate_ASessionLastsUntilItsEnd",
+		code("command/internal/admin.gate.sincere", "!hmac.Equal([]byte(given), []byte(v.CSRF))", "false")).inCI(),
+	mutate("passwords may be guessed without an end", "command/internal/admin.TestGate_ManyFailedLoginsAreRefusedForAWhile",
+		code("command/internal/admin.failures.full", "f.current(prefixOf(r)).count >= maxFailures", "false")).inCI(),
+	mutate("a session goes on after its logout", "command/internal/admin.TestGate_ASessionLastsUntilItsEnd",
+		code("command/internal/admin.sessions.drop", "delete(s.all, one.digest)", "")),
+	mutate("a stream goes on after its session", "command/internal/admin.TestGate_AStreamEndsWithItsSession",
+		code("command/internal/admin.gate.visitor", "l.session != nil", "false").nth(2)),
+	mutate("who may only look sees payloads", "command/internal/admin.TestAPI_MasksPayloadsForThoseWhoMayOnlyLook",
+		code("command/internal/desk.Sight.seen", "s == Full", "true")).inCI(),
+	mutate("dead letters that others resolved are decided about", "command/internal/desk.TestDesk_DeadLettersAreGroupedReplayedAndDiscardedInOrder",
+		code("command/internal/desk.Desk.decideLetters", "digest(letters) != expect.Letters", "false")).inCI(),
+	mutate("a decision of the console expects nothing", "command/internal/desk.TestDesk_APoisonRecordIsShownRetriedAndSkipped",
+		code("command/internal/desk.Desk.decideOne", "decision.Expect = expect.At", "")),
+	mutate("each viewer makes a look of its own", "command/internal/desk.TestBoard_MakesOneLookForAllViewers",
+		code("command/internal/desk.board.run", "b.rest(ctx, max(lookInterval-took, took))", "")),
+}
