@@ -158,7 +158,8 @@ func resolutionOf(l desk.Letter) string {
 
 type letterPage struct {
 	frame
-	ID                    string
+	ID, Process           string
+	Decide                bool
 	State                 standing
 	Facts                 []fact
 	Said, Payload, Masked string
@@ -176,6 +177,7 @@ func (c *Console) letter(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	page := letterPage{frame: c.frame(r, fmt.Sprintf("Dead letter %d", id), "letters"), ID: strconv.FormatInt(id, 10), State: newStanding(resolutionOf(l)), Said: visible.Text(l.Failure.Error)}
+	page.Process, page.Decide = l.Process, who(r).Operate && page.State.Word == "open"
 	page.Facts = append([]fact{said("process", l.Process)}, recordFacts(l.Record)...)
 	page.Facts = append(page.Facts, said("put aside", newMoment(l.At).Text), said("sequence", count(l.Sequence)), said("attempts", strconv.Itoa(l.Failure.Attempts)), said("first failed", newMoment(l.Failure.First).Text), said("class", l.Failure.Class))
 	if l.ResolvedAt != nil {

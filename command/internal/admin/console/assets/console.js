@@ -189,6 +189,23 @@
     });
   }
 
+  // --- copying
+
+  // A page that came over http from another machine has no clipboard: then the text is selected.
+  function copy(button, from) {
+    if (navigator.clipboard) {
+      navigator.clipboard.writeText(from.textContent).then(function () { say(button, "copied"); });
+      return;
+    }
+    getSelection().selectAllChildren(from);
+    say(button, "selected");
+  }
+
+  function say(button, text) {
+    button.textContent = text;
+    setTimeout(function () { button.textContent = "copy"; }, 1600);
+  }
+
   // --- at the start
 
   document.addEventListener("keydown", key);
@@ -210,11 +227,7 @@
       if (panel) { panel.replaceChildren(); e.preventDefault(); }
     }
     if (target.hasAttribute("data-copy")) {
-      var text = document.getElementById(target.getAttribute("data-copy")).textContent;
-      navigator.clipboard.writeText(text).then(function () {
-        target.textContent = "copied";
-        setTimeout(function () { target.textContent = "copy"; }, 1600);
-      });
+      copy(target, document.getElementById(target.getAttribute("data-copy")));
     }
   });
   document.addEventListener("htmx:oobBeforeSwap", stayOpen);
