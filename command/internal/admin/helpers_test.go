@@ -87,8 +87,13 @@ func open(t testing.TB, settings, processes string) *site {
 
 func openAt(t testing.TB, listen, settings, processes string) *site {
 	t.Helper()
-	s := &site{t: t, log: &buffer{}, out: &buffer{}, pool: database(t), done: make(chan error, 1)}
-	s.config = configure(t, settings, processes)
+	pool := database(t)
+	return openWith(t, pool, listen, configure(t, settings, processes))
+}
+
+func openWith(t testing.TB, pool *pgxpool.Pool, listen string, config daemon.Config) *site {
+	t.Helper()
+	s := &site{t: t, log: &buffer{}, out: &buffer{}, pool: pool, config: config, done: make(chan error, 1)}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	s.stop = cancel
 	go func() {

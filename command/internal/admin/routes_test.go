@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/desk"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
@@ -100,4 +101,28 @@ func TestAPI_EveryRouteAnswersAsDescribed(t *testing.T) {
 			return false
 		}(), "no test asks %s", path)
 	}
+}
+
+// The role of a daemon whose console decides has what grants prints for it, and nothing else.
+func TestAPI_NeedsOnlyTheRightsThatGrantsPrints(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	role := pgtest.Role(t, pool, "od_", "")
+	config := configure(t, logins, rejecting(t))
+	var sql strings.Builder
+	require.NoError(t, daemon.Grants(t.Context(), &sql, daemon.GrantsConfig{Config: config, Role: role}))
+	pgtest.Exec(t, pool, sql.String())
+	config.Database = pgtest.With(t, config.Database, "role", role)
+	s := openWith(t, pool, "127.0.0.1:0", config)
+	pgtest.Exec(t, pool, `INSERT INTO public.bookings (customer, payload) VALUES ('eve', '{"poison": true}'), ('ann', '{}')`)
+	s.until(func(p desk.Process) bool { return p.Sequence == 2 && p.DeadLetters != nil && *p.DeadLetters == 1 && p.HeadProblem == "" })
+	s.order(desk.Order{Verb: desk.Pause, Process: "a"}, "")
+	insert(t, pool, "bob", 1)
+	require.Contains(t, s.until(waits(1)).Head.Payload, card)
+	s.order(desk.Order{Verb: desk.Seek, Process: "a", To: &desk.Target{Kind: desk.ToEnd}}, "a test")
+	s.order(desk.Order{Verb: desk.Discard, Process: "a", Letters: []desk.IDText{1}}, "a test")
+	letter := api[desk.Letter](s, operateToken, http.MethodGet, "/api/v1/dead-letters/1", nil)
+	require.JSONEq(t, `{"poison": true}`, letter.Record.Payload)
+	audit := api[desk.Audit](s, readToken, http.MethodGet, "/api/v1/audit?decisions=true", nil)
+	require.Len(t, audit.Events, 3)
 }
