@@ -92,9 +92,9 @@ func letterGroups(found desk.Letters) []letterGroup {
 	for _, g := range found.Groups {
 		out := letterGroup{
 			Process: visible.Inline(visible.Cut(g.Process)), Raw: g.Process, URL: processURL(g.Process), Title: visible.Short(g.Pattern), Error: newLong("g-"+htmlID(g.Process+"\x00"+g.Pattern), g.Pattern),
-			Count: counted(int64(len(g.IDs)), "letter", "letters"), Class: visible.Line(g.Class), Span: spanText(g), Open: true,
+			Count: counted(int64(len(g.IDs)), "letter", "letters with errors like this"), Class: visible.Line(g.Class), Span: spanText(g), Open: true,
 		}
-		if first, known := byID[g.IDs[0]]; known && len(g.IDs) == 1 {
+		if first, known := byID[g.IDs[0]]; known { // easier to read than what they have in common
 			out.Title, out.Error = visible.Short(first.Failure.Error), newLong(out.Error.ID, first.Failure.Error)
 		}
 		for _, id := range g.IDs {

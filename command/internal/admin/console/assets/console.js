@@ -166,7 +166,7 @@
       cursor: { points: { size: 7 }, drag: { x: false, y: false } },
       legend: { live: true },
       scales: { y: { range: function (u, min, max) { return [0, max > 0 ? max * 1.15 : 1]; } } },
-      axes: [Object.assign({ space: 70, values: function (u, list) { return list.map(clock); } }, axis), Object.assign({ size: 52, values: function (u, list) { return list.map(short); } }, axis)],
+      axes: [Object.assign({ space: 70, size: 30, values: function (u, list) { return list.map(clock); } }, axis), Object.assign({ size: 52, values: function (u, list) { return list.map(short); } }, axis)],
       series: [
         { label: "at", value: function (u, t) { return t === null ? "–" : clock(t); } },
         { label: element.getAttribute("data-label"), stroke: line, width: 1.6, fill: line.replace("rgb(", "rgba(").replace(")", ", .12)"),
