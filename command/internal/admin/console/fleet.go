@@ -110,7 +110,7 @@ func (c *Console) fleetLive(w http.ResponseWriter, r *http.Request) {
 		}
 		chosen := q.choose(fleet.Processes)
 		for _, line := range chosen {
-			parts = append(parts, c.rowPart(newRow(line)))
+			parts = append(parts, c.rowPart(line))
 		}
 		if stamp(fleet) == shown {
 			for i := range parts {
@@ -118,7 +118,9 @@ func (c *Console) fleetLive(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		now := setOf(chosen)
-		return append(parts, part{event: "set", id: "set", text: now, shown: now == set}), nil
+		change := text("set", "set", now)
+		change.shown = now == set
+		return append(parts, change), nil
 	})
 }
 
@@ -155,9 +157,11 @@ func stateOfLine(l desk.Line) standing {
 
 func processURL(name string) string { return "/processes/" + url.PathEscape(name) }
 
+func rowID(l desk.Line) string { return "p-" + htmlID(l.Process) }
+
 func newRow(l desk.Line) row {
 	r := row{
-		ID: "p-" + htmlID(l.Process), Name: visible.Inline(visible.Cut(l.Process)), URL: processURL(l.Process), State: stateOfLine(l),
+		ID: rowID(l), Name: visible.Inline(visible.Cut(l.Process)), URL: processURL(l.Process), State: stateOfLine(l),
 		Split: newSplit(l), Spark: newSpark(l.Spark), Holder: visible.Inline(visible.Cut(l.Worker)), NoLag: "–",
 	}
 	r.Words = strings.ToLower(r.Name + " " + l.State + " " + r.Holder)
