@@ -397,7 +397,9 @@ func TestGate_AStreamEndsWithItsSession(t *testing.T) {
 	t.Parallel()
 	s := openAt(t, everywhere, logins, processA)
 	b := s.logIn(url.Values{"token": {readToken}})
-	response, lines := s.stream(t.Context(), "/api/v1/events", b.header())
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	response, lines := s.stream(ctx, "/api/v1/events", b.header())
 	require.Equal(t, http.StatusOK, response.StatusCode)
 	for lines.Scan() && !strings.HasPrefix(lines.Text(), "event: fleet") {
 	}
@@ -405,7 +407,7 @@ func TestGate_AStreamEndsWithItsSession(t *testing.T) {
 	require.Equal(t, http.StatusSeeOther, s.send(out).status)
 	for lines.Scan() { // until its end
 	}
-	require.NoError(t, t.Context().Err())
+	require.NoError(t, ctx.Err(), "the stream goes on")
 }
 
 // The write timeout of the listener is 15 s, and its read timeout 5 s.
