@@ -175,6 +175,11 @@ torture-short: ## One fixed seed of torture, under 3 minutes. Needs: as test; ra
 receivers: ## Receivers of all languages behind a daemon that is killed 30 times, and their tests. Needs: as test; what .ci/run installs
 	CI=true $(GO) run ./internal/pgtest/withpg $(GO) test -count=1 -timeout 20m $(ARGS) ./proof/receivers -args -kills 30
 
+# They show the fleet of TestPictures, so they are made anew after each change of a page.
+.PHONY: screenshots
+screenshots: ## The pictures of the console in docs/images, light and dark. Needs: as test; chromium, and the fonts of .ci/run
+	CI=true CONSOLE_SHOTS=$(CURDIR)/docs/images $(GO) run ./internal/pgtest/withpg $(GO) test -count=1 -run TestPictures ./proof/console
+
 .PHONY: services
 services: ## The receivers of docs/sinks on their usual ports, those that do not run yet. Needs: Go; see docs/sinks
 	$(GO) run ./proof/services

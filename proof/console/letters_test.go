@@ -77,4 +77,11 @@ func TestLetters_OneOfAGroupIsChosen(t *testing.T) {
 	p.approve("a duplicate")
 	require.Equal(t, 1, w.resolved("discarded"))
 	require.Equal(t, "p-1", pgtest.Value[string](t, w.pool, "SELECT record_id FROM public.dead_letter WHERE resolution IS NOT NULL"))
+
+	id := pgtest.Value[string](t, w.pool, "SELECT id::text FROM public.dead_letter WHERE record_id = 'p-3'")
+	p.open("/letters/" + id)
+	p.leave(`button[value="discard"]`)
+	p.says("#decision", "p-3")
+	p.approve("a test customer")
+	require.Equal(t, 2, w.resolved("discarded"))
 }

@@ -35,4 +35,8 @@ func TestFault_HasTheLookOfThePages(t *testing.T) {
 		p.says("main", "Not found")
 		p.until(`document.querySelector(".top nav a") !== null`)
 	}
+	p.allow("403")
+	p.open("/processes/orders")
+	refused := wait[string](p, `fetch("/processes/orders/preview", {method: "POST", body: new URLSearchParams({verb: "pause"})}).then(r => r.text())`)
+	require.Contains(t, refused, `<h1>Refused</h1>`, "a form without the token of its page")
 }

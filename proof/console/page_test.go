@@ -9,6 +9,7 @@ import (
 	"image/color"
 	"image/png"
 	"maps"
+	"math"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -260,7 +261,7 @@ func (p *tab) shoot(name string) {
 // maxShot is the largest picture that the documentation has.
 const maxShot = 150 << 10
 
-// fewColours returns a picture of the 256 colours that are most frequent, with the nearest of them in place of others.
+// fewColours returns a picture of 256 colours, with the nearest of them in place of others.
 func fewColours(picture image.Image) image.Image {
 	numbers := map[color.RGBA]int{}
 	size := picture.Bounds()
@@ -269,13 +270,7 @@ func fewColours(picture image.Image) image.Image {
 			numbers[color.RGBAModel.Convert(picture.At(x, y)).(color.RGBA)]++
 		}
 	}
-	colours := slices.SortedFunc(maps.Keys(numbers), func(a, b color.RGBA) int {
-		return cmp.Or(numbers[b]-numbers[a], cmp.Compare(uint32(a.R)<<16|uint32(a.G)<<8|uint32(a.B), uint32(b.R)<<16|uint32(b.G)<<8|uint32(b.B)))
-	})
-	var palette color.Palette
-	for _, c := range colours[:min(len(colours), 256)] {
-		palette = append(palette, c)
-	}
+	palette := choose(numbers, 256)
 	nearest := map[color.RGBA]uint8{}
 	for c := range numbers {
 		nearest[c] = uint8(palette.Index(c))
@@ -287,6 +282,32 @@ func fewColours(picture image.Image) image.Image {
 		}
 	}
 	return out
+}
+
+// choose returns the most frequent colour, and then again and again the one that matters most: it is far from those that
+// are chosen already, as that of a small dot is, or it is frequent.
+func choose(numbers map[color.RGBA]int, limit int) color.Palette {
+	colours := slices.SortedFunc(maps.Keys(numbers), func(a, b color.RGBA) int {
+		return cmp.Or(numbers[b]-numbers[a], cmp.Compare(uint32(a.R)<<16|uint32(a.G)<<8|uint32(a.B), uint32(b.R)<<16|uint32(b.G)<<8|uint32(b.B)))
+	})
+	away := make([]float64, len(colours))
+	for i := range away {
+		away[i] = math.Inf(1)
+	}
+	var palette color.Palette
+	for at := 0; len(palette) < min(limit, len(colours)); {
+		palette = append(palette, colours[at])
+		most := -1.0
+		last := colours[at]
+		for i, c := range colours {
+			r, g, b := float64(c.R)-float64(last.R), float64(c.G)-float64(last.G), float64(c.B)-float64(last.B)
+			away[i] = min(away[i], r*r+g*g+b*b)
+			if weight := away[i] * math.Sqrt(float64(numbers[c])); weight > most {
+				most, at = weight, i
+			}
+		}
+	}
+	return palette
 }
 
 // keep writes a picture of the window.

@@ -6,6 +6,8 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
 // everyPage are the addresses of all pages, of a world with a process payments and a dead letter 1.
@@ -102,4 +104,19 @@ func TestPages_WorkWithoutScript(t *testing.T) {
 	p.do(chromedp.SendKeys(chromedp.CSS("#reason"), "no script"))
 	p.click("#decision form button")
 	w.eventually(func() bool { return len(w.receiver.bodies("-5")) == 1 })
+}
+
+func TestDoctor_TheSQLOfAFindingIsCopied(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, process{"payments", "payments", ""})
+	pgtest.Exec(t, w.pool, "DROP INDEX public.payments_order")
+	p := w.ada()
+	p.open("/doctor")
+	p.says("main", "CREATE INDEX CONCURRENTLY")
+	p.do(chromedp.Evaluate[chromedp.Void](`void Object.defineProperty(navigator, "clipboard", {configurable: true, value: {writeText: async text => { window.copied = text; }}})`))
+	p.click("[data-copy]")
+	p.until(`window.copied?.startsWith("CREATE INDEX CONCURRENTLY")`)
+	p.do(chromedp.Evaluate[chromedp.Void](`void Object.defineProperty(navigator, "clipboard", {value: undefined})`))
+	p.click("[data-copy]")
+	p.until(`String(getSelection()).startsWith("CREATE INDEX CONCURRENTLY")`)
 }

@@ -27,6 +27,9 @@ func TestPictures(t *testing.T) {
 	)
 	w.badDay()
 	p := w.ada()
+	p.decides("crm_contacts", "pause", "the receiver is deployed")
+	p.decides("crm_contacts", "resume", "the receiver runs again")
+	p.decides("warehouse_orders", "pause", "the warehouse counts its stock until 10:00")
 	p.open("/")
 	p.says("#needs", "billing_payments")
 	if os.Getenv("CONSOLE_SHOTS") != "" {
@@ -47,6 +50,7 @@ func TestPictures(t *testing.T) {
 	p.press("skip")
 	p.do(chromedp.SendKeys(chromedp.CSS("#reason"), "the order was cancelled: ticket OPS-1432"))
 	p.shoot("preview")
+	p.approve("")
 
 	p.do(chromedp.EmulateViewport(1360, 1500))
 	p.open("/processes/crm_leads")
@@ -59,7 +63,7 @@ func TestPictures(t *testing.T) {
 	p.shoot("backfill")
 	p.do(chromedp.EmulateViewport(1360, 900))
 
-	p.find("key", "barbara")
+	p.find("key", "grace")
 	p.shoot("find")
 	p.open("/letters")
 	p.says("main", "not a phone number")
@@ -78,6 +82,14 @@ func TestPictures(t *testing.T) {
 	p.shoot("narrow")
 }
 
+// decides decides about a process on its page.
+func (p *tab) decides(process, verb, reason string) {
+	p.t.Helper()
+	p.open("/processes/" + process)
+	p.press(verb)
+	p.approve(reason)
+}
+
 // badDay gives each process of the fleet a trouble of its own, and keeps records coming until the test ends.
 func (w *world) badDay() {
 	w.t.Helper()
@@ -93,7 +105,6 @@ func (w *world) badDay() {
 	}
 	open := pgtest.Connect(w.t, pgtest.With(w.t, pgtest.URL(w.t), "application_name", "nightly-report"))
 	pgtest.Begin(w.t, open, "INSERT INTO public.leads (id, customer) VALUES ('lead-0', 'ada')")
-	w.command("pause", "warehouse_orders", "--reason", "the warehouse counts its stock until 10:00")
 	ctx, stop := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	var all sync.WaitGroup
 	w.t.Cleanup(func() {

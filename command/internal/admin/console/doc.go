@@ -6,6 +6,7 @@
 //   - Console (console.go): serves all pages.
 //   - Frame (frame.go): what every page has: its title, the links, and who looks.
 //   - Part (live.go): a piece of a page that a stream of events replaces. A stream sends only parts that have changed.
+//   - Sheet (head.go): a box of facts, as of the record at the head.
 //   - Panel (decide.go): what an order would do, with the form that asks for the reason; then what was done.
 //   - Long (text.go): a text that others wrote, cut, with all of it one step away.
 //   - Fault: a page that says why there is no other one.

@@ -92,9 +92,9 @@ func letterGroups(found desk.Letters) []letterGroup {
 	for _, g := range found.Groups {
 		out := letterGroup{
 			Process: visible.Inline(visible.Cut(g.Process)), Raw: g.Process, URL: processURL(g.Process), Title: visible.Short(g.Pattern), Error: newLong("g-"+htmlID(g.Process+"\x00"+g.Pattern), g.Pattern),
-			Count: counted(int64(len(g.IDs)), "letter", "letters"), Class: visible.Line(g.Class), Span: spanText(g), Open: true,
+			Count: counted(int64(len(g.IDs)), "letter", "letters with errors like this"), Class: visible.Line(g.Class), Span: spanText(g), Open: true,
 		}
-		if first, known := byID[g.IDs[0]]; known && len(g.IDs) == 1 {
+		if first, known := byID[g.IDs[0]]; known { // easier to read than what they have in common
 			out.Title, out.Error = visible.Short(first.Failure.Error), newLong(out.Error.ID, first.Failure.Error)
 		}
 		for _, id := range g.IDs {
@@ -158,7 +158,8 @@ func resolutionOf(l desk.Letter) string {
 
 type letterPage struct {
 	frame
-	ID                    string
+	ID, Process           string
+	Decide                bool
 	State                 standing
 	Facts                 []fact
 	Said, Payload, Masked string
@@ -176,6 +177,7 @@ func (c *Console) letter(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	page := letterPage{frame: c.frame(r, fmt.Sprintf("Dead letter %d", id), "letters"), ID: strconv.FormatInt(id, 10), State: newStanding(resolutionOf(l)), Said: visible.Text(l.Failure.Error)}
+	page.Process, page.Decide = l.Process, who(r).Operate && page.State.Word == "open"
 	page.Facts = append([]fact{said("process", l.Process)}, recordFacts(l.Record)...)
 	page.Facts = append(page.Facts, said("put aside", newMoment(l.At).Text), said("sequence", count(l.Sequence)), said("attempts", strconv.Itoa(l.Failure.Attempts)), said("first failed", newMoment(l.Failure.First).Text), said("class", l.Failure.Class))
 	if l.ResolvedAt != nil {

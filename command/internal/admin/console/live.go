@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// maxRows is how many rows a stream sends after one look. Those that have waited longest come first, so a fleet of
-	// which all rows change does not keep the browser busy.
+	// maxRows is how many rows a stream makes and sends after one look. Those that have waited longest come first, so a
+	// fleet of which all rows change keeps neither the daemon nor the browser busy.
 	maxRows = 120
 	// writePatience is how long a viewer may take for one message.
 	writePatience = 10 * time.Second
@@ -23,22 +23,65 @@ const (
 	beat = 15 * time.Second
 )
 
-// part is a piece of a page. A stream sends it when its text has changed.
+// part is a piece of a page. A stream sends it when it has changed.
 type part struct {
 	event string // parts, rows, or an event with a text of its own
 	id    string
-	text  string
+	// basis tells apart what the part is made of. While it stays, the part is not made again.
+	basis uint64
+	make  func() string
 	shown bool // the page that asks shows it already
+}
+
+// text is a part that is made already.
+func text(event, id, content string) part {
+	return part{event: event, id: id, basis: digest(content), make: func() string { return content }}
 }
 
 // part makes the part that a template of a page is for.
 func (c *Console) part(page, name string, view any) part {
-	return part{event: "parts", id: name, text: c.render(page, name, view)}
+	return text("parts", name, c.render(page, name, view))
 }
 
 // rowPart makes a row of the fleet. Rows come in messages of their own, which console.js takes.
-func (c *Console) rowPart(r row) part {
-	return part{event: "rows", id: r.ID, text: c.render("fleet", "row", r)}
+func (c *Console) rowPart(l desk.Line) part {
+	return part{event: "rows", id: rowID(l), basis: basisOf(l), make: func() string { return c.render("fleet", "row", newRow(l)) }}
+}
+
+func digest(text string) uint64 {
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, text) // never fails: see hash.Hash
+	return h.Sum64()
+}
+
+// basisOf tells apart what the rows of a process are made of. To make all rows after each look would take a while in a
+// large fleet.
+func basisOf(l desk.Line) uint64 {
+	h := fnv.New64a()
+	write := func(values ...any) {
+		for _, v := range values {
+			_, _ = fmt.Fprintf(h, "%v\x00", v) // never fails: see hash.Hash
+		}
+	}
+	write(l.State, l.Worker, known(l.Rate))
+	for _, v := range l.Spark {
+		write(known(v))
+	}
+	if l.Waiting != nil {
+		write(l.Waiting.Records, l.Waiting.Capped, known(l.Waiting.Seconds), l.Waiting.Split)
+	}
+	if l.Hold != nil {
+		write(l.Hold.Cause)
+	}
+	return h.Sum64()
+}
+
+// known is a number, or -1 where it is not known.
+func known(v *float64) float64 {
+	if v == nil {
+		return -1
+	}
+	return *v
 }
 
 // setOf tells apart sets of processes: when some come or go, the page gets its table anew.
@@ -61,43 +104,56 @@ func (c *Console) render(page, name string, view any) string {
 
 // memory is what a stream has sent.
 type memory struct {
-	digests map[string]uint64
-	sentAt  map[string]int
-	round   int
+	sent  map[string]sent
+	round int
 }
 
+// sent is the last version of a part that the page has. text is 0 if the page had it before the stream began.
+type sent struct {
+	basis, text uint64
+	round       int
+}
+
+func newMemory() *memory { return &memory{sent: map[string]sent{}} }
+
 // news returns the parts that have changed since they were sent, and notes that they are sent.
-func (m *memory) news(parts []part) []part {
+func (m *memory) news(parts []part) []message {
 	m.round++
-	var fresh, rows []part
+	var fresh []message
+	var rows []part
 	for _, p := range parts {
-		h := fnv.New64a()
-		_, _ = io.WriteString(h, p.text)
-		digest := h.Sum64()
-		known, seen := m.digests[p.id]
-		if p.shown && !seen {
-			m.digests[p.id] = digest
-			continue
-		}
-		if seen && known == digest {
-			continue
-		}
-		if p.event == "rows" {
+		last, seen := m.sent[p.id]
+		switch {
+		case p.shown && !seen:
+			m.sent[p.id] = sent{basis: p.basis}
+		case seen && last.basis == p.basis:
+		case p.event == "rows":
 			rows = append(rows, p)
-			continue
+		default:
+			fresh = m.add(fresh, p)
 		}
-		m.digests[p.id] = digest
-		fresh = append(fresh, p)
 	}
-	slices.SortStableFunc(rows, func(a, b part) int { return m.sentAt[a.id] - m.sentAt[b.id] })
+	slices.SortStableFunc(rows, func(a, b part) int { return m.sent[a.id].round - m.sent[b.id].round })
 	for _, p := range rows[:min(len(rows), maxRows)] {
-		h := fnv.New64a()
-		_, _ = io.WriteString(h, p.text)
-		m.digests[p.id], m.sentAt[p.id] = h.Sum64(), m.round
-		fresh = append(fresh, p)
+		fresh = m.add(fresh, p)
 	}
 	return fresh
 }
+
+// add makes a part, and adds it unless it reads as it did before.
+func (m *memory) add(fresh []message, p part) []message {
+	content := p.make()
+	now := sent{p.basis, digest(content), m.round}
+	same := m.sent[p.id].text == now.text
+	m.sent[p.id] = now
+	if same {
+		return fresh
+	}
+	return append(fresh, message{p.event, p.id, content})
+}
+
+// message is a part that is sent.
+type message struct{ event, id, text string }
 
 // stream sends, after each look of the board, the parts that have changed, until the request ends. Package admin ends it
 // with the right of the visitor.
@@ -117,7 +173,7 @@ func (c *Console) stream(w http.ResponseWriter, r *http.Request, process string,
 	if send("retry: 2000\n\n") != nil {
 		return
 	}
-	m := memory{digests: map[string]uint64{}, sentAt: map[string]int{}}
+	m := newMemory()
 	ticks := c.desk.Watch(r.Context(), process)
 	heart := time.NewTicker(beat)
 	defer heart.Stop()
@@ -146,7 +202,7 @@ func (c *Console) stream(w http.ResponseWriter, r *http.Request, process string,
 }
 
 // messages writes parts as server-sent events, one for each kind.
-func messages(parts []part) string {
+func messages(parts []message) string {
 	var b strings.Builder
 	var kinds []string
 	for _, p := range parts {

@@ -48,14 +48,6 @@ type stateOf struct {
 	Also      [][]words
 }
 
-// sheet is a box of facts.
-type sheet struct {
-	Title, Note           string
-	Facts                 []fact
-	Said, Payload, Masked string
-	SQL                   string
-}
-
 type progress struct {
 	Percent    string
 	Text, Left string
@@ -71,35 +63,6 @@ type delivery struct {
 	ID       long
 	About    string
 	Position long
-}
-
-type holds struct {
-	Note, Label, None string
-	Spans             []span
-	Lines             []heldLine
-}
-
-// span is a rectangle of the last day: X and Width are minutes.
-type span struct {
-	Tone, X, Width, Text string
-}
-
-type heldLine struct {
-	State standing
-	From  moment
-	Took  string
-	Text  long
-}
-
-type history struct {
-	All, None string
-	Events    []happened
-}
-
-type happened struct {
-	Tone, Action, By, Reason string
-	At                       moment
-	Detail                   long
 }
 
 // actions are the decisions that the page offers.
@@ -159,7 +122,7 @@ func (c *Console) processLive(w http.ResponseWriter, r *http.Request) {
 			c.part("process", "standing", now.Standing), c.part("process", "head", now.Head), c.part("process", "blocker", now.Blocker),
 			c.part("process", "backfill", now.Backfill), c.part("process", "tail", now.Tail), c.part("process", "holds", now.Holds),
 			c.part("process", "history", now.History), c.part("process", "facts", now.Facts), c.part("process", "actions", newActions(r, p)),
-			{event: "series", id: "series", text: seriesOf(p)},
+			text("series", "series", seriesOf(p)),
 		}, nil
 	})
 }
@@ -213,117 +176,6 @@ var holdTitles = map[desk.Cause]string{
 	desk.CauseLock: "Another session has a lock that it needs", desk.CauseBacklog: "It delivers", desk.CauseUnknown: "Something holds it up",
 }
 
-func newHead(p desk.Process) *sheet {
-	if p.Head == nil && p.Failure == nil {
-		if p.HeadProblem == "" {
-			return nil
-		}
-		return &sheet{Title: "The record at the head", Masked: "It is not known: " + sentence(p.HeadProblem)}
-	}
-	s := &sheet{Title: "The record at the head", Note: "it is delivered next"}
-	if f := p.Failure; f != nil {
-		s.Note = counted(int64(f.Attempts), "attempt", "attempts")
-		s.Said = visible.Text(f.Error)
-		if p.Head == nil {
-			s.Facts = append(s.Facts, written("id", f.RecordID), written("position", f.Position))
-		}
-	}
-	if p.Head != nil {
-		s.Facts = append(s.Facts, recordFacts(*p.Head)...)
-		s.Payload, s.Masked = payloadOf(*p.Head)
-	}
-	if f := p.Failure; f != nil {
-		s.Facts = append(s.Facts, said("first failed", newMoment(f.First).Text), said("last failed", newMoment(f.Last).Text), said("class", f.Class), said("next attempt", nextAttempt(*f)))
-	}
-	if p.HeadProblem != "" {
-		s.Facts = append(s.Facts, said("problem", p.HeadProblem))
-	}
-	return s
-}
-
-func nextAttempt(f desk.Failure) string {
-	switch {
-	case f.Permanent:
-		return "none: it failed for good, so it waits for your decision"
-	case f.NextIn <= 0:
-		return "due now"
-	default:
-		return "in " + took(f.NextIn)
-	}
-}
-
-func recordFacts(r desk.Record) []fact {
-	all := []fact{written("id", r.ID), written("position", r.Position)}
-	for _, f := range []fact{written("key", r.Key), said("type", r.Type), written("dedup key", r.DedupKey), said("created", momentOf(r.CreatedAt).Text), said("fault", r.Fault)} {
-		if f.Value.Short != "" {
-			all = append(all, f)
-		}
-	}
-	var names []string
-	for name := range r.Headers {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		all = append(all, written("header "+visible.Short(name), r.Headers[name]))
-	}
-	return all
-}
-
-// payloadOf returns the payload, or why there is none to see.
-func payloadOf(r desk.Record) (payload, masked string) {
-	switch {
-	case r.Masked:
-		return "", "The payload is hidden: you may see it after a login with the right to operate, or to see payloads."
-	case r.Withheld:
-		return "", "The payload is hidden: the daemon's role in the database may not read it."
-	case r.Payload == "":
-		return "", "The payload is empty."
-	case r.Cut:
-		return visible.Text(r.Payload) + "\n…", ""
-	default:
-		return visible.Text(pretty(r.Payload)), ""
-	}
-}
-
-// pretty indents JSON, and leaves anything else as it is.
-func pretty(text string) string {
-	var b strings.Builder
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	if !json.Valid([]byte(text)) || encoder.Encode(json.RawMessage(text)) != nil {
-		return text
-	}
-	return strings.TrimSuffix(b.String(), "\n")
-}
-
-func newBlocker(p desk.Process) *sheet {
-	if len(p.HeldBy) == 0 {
-		return nil
-	}
-	h := p.HeldBy[0]
-	s := &sheet{Title: "The session that holds the fence", Note: "the oldest of " + counted(int64(len(p.HeldBy)), "session", "sessions")}
-	if len(p.HeldBy) == 1 {
-		s.Note = ""
-	}
-	if h.PID != 0 {
-		s.Facts = append(s.Facts, said("pid", fmt.Sprint(h.PID)))
-	}
-	for _, f := range []fact{written("prepared as", h.GID), said("application", h.Application), said("user", h.User), said("state", h.State), said("open since", momentOf(h.Since).Text), written("command", h.Command)} {
-		if f.Value.Short != "" {
-			s.Facts = append(s.Facts, f)
-		}
-	}
-	_, next, _ := strings.Cut(h.Text, "; next: ")
-	next, s.SQL = nextStep(next)
-	if next != "" {
-		s.Facts = append(s.Facts, said("what to do", next))
-	}
-	s.SQL = visible.Text(s.SQL)
-	return s
-}
-
 func newBackfill(p desk.Process) *progress {
 	b := p.Backfill
 	if b == nil {
@@ -355,61 +207,6 @@ func newTail(recent []desk.Record, err error) tail {
 		t.Lines = append(t.Lines, delivery{momentOf(r.CreatedAt), newLong("t-"+htmlID(r.Position), r.ID), visible.Inline(visible.Cut(about)), newLong("tp-"+htmlID(r.Position), r.Position)})
 	}
 	return t
-}
-
-var spanTones = map[desk.Cause]string{desk.CauseHalt: "bad", desk.CauseNobody: "bad", desk.CauseLock: "bad", desk.CauseReceiver: "warn", desk.CauseFence: "warn", desk.CauseLimit: "idle", desk.CausePause: "idle"}
-
-func newHolds(p desk.Process, now time.Time) holds {
-	const day = 24 * time.Hour
-	h := holds{Label: "what held it in the last 24 hours", None: "Nothing held it up, as far as somebody looked."}
-	if !p.Since.IsZero() {
-		h.Note = "seen since " + newMoment(p.Since).Text
-	}
-	for i, s := range p.Held {
-		begin := max(0, day-now.Sub(s.From))
-		width := max(s.To.Sub(s.From), 4*time.Minute)
-		h.Spans = append(h.Spans, span{spanTones[s.Cause], fmt.Sprintf("%.0f", begin.Minutes()), fmt.Sprintf("%.0f", width.Minutes()), causeWords[s.Cause] + ", " + took(s.To.Sub(s.From).Seconds())})
-		if i >= 12 {
-			continue // the bar has them all
-		}
-		text := s.Text
-		if s.Who != "" {
-			text = s.Who + ": " + text
-		}
-		length := took(s.To.Sub(s.From).Seconds())
-		if s.Open {
-			length += ", goes on"
-		}
-		h.Lines = append(h.Lines, heldLine{standing{causeWords[s.Cause], spanTones[s.Cause]}, newMoment(s.From), length, newLong("h-"+htmlID(s.From.String()), text)})
-	}
-	return h
-}
-
-// eventTones are the colours of events.
-var eventTones = map[string]string{"halt": "bad", "skip": "warn", "seek": "warn", "dead_letter": "warn", "discard": "warn", "pause": "warn", "resume": "ok", "retry": "ok", "replay": "ok"}
-
-func newHistory(p desk.Process) history {
-	h := history{None: "Nothing was done to it yet.", All: "/audit?process=" + queryEscape(p.Line.Process)}
-	for _, e := range p.History[:min(len(p.History), 20)] {
-		h.Events = append(h.Events, newHappened(e))
-	}
-	return h
-}
-
-func newHappened(e desk.Event) happened {
-	h := happened{Tone: eventTones[e.Action], Action: visible.Line(strings.ReplaceAll(e.Action, "_", " ")), At: newMoment(e.At), Reason: visible.Inline(visible.Start(e.Reason, 2000))}
-	if e.Actor != "" {
-		h.By = "by " + visible.Short(e.Actor)
-	}
-	var parts []string
-	if e.RecordID != "" {
-		parts = append(parts, "record "+visible.Short(e.RecordID))
-	}
-	if e.From != e.To && e.To != "" {
-		parts = append(parts, "to "+visible.Short(e.To))
-	}
-	h.Detail = newLong(fmt.Sprintf("e-%d", e.ID), strings.Join(parts, " · "))
-	return h
 }
 
 func newFacts(p desk.Process) []fact {

@@ -21,6 +21,9 @@ const (
 
 // newSpark draws values. Where one is nil, the line has a gap.
 func newSpark(values []*float64) spark {
+	for len(values) > 0 && values[0] == nil {
+		values = values[1:]
+	}
 	top := 0.0
 	for _, v := range values {
 		if v != nil {

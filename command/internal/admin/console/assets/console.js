@@ -166,7 +166,7 @@
       cursor: { points: { size: 7 }, drag: { x: false, y: false } },
       legend: { live: true },
       scales: { y: { range: function (u, min, max) { return [0, max > 0 ? max * 1.15 : 1]; } } },
-      axes: [Object.assign({ space: 70, values: function (u, list) { return list.map(clock); } }, axis), Object.assign({ size: 52, values: function (u, list) { return list.map(short); } }, axis)],
+      axes: [Object.assign({ space: 70, size: 30, values: function (u, list) { return list.map(clock); } }, axis), Object.assign({ size: 52, values: function (u, list) { return list.map(short); } }, axis)],
       series: [
         { label: "at", value: function (u, t) { return t === null ? "–" : clock(t); } },
         { label: element.getAttribute("data-label"), stroke: line, width: 1.6, fill: line.replace("rgb(", "rgba(").replace(")", ", .12)"),
@@ -187,6 +187,23 @@
       plots.push(plot);
       draw(plot);
     });
+  }
+
+  // --- copying
+
+  // A page that came over http from another machine has no clipboard: then the text is selected.
+  function copy(button, from) {
+    if (navigator.clipboard) {
+      navigator.clipboard.writeText(from.textContent).then(function () { say(button, "copied"); });
+      return;
+    }
+    getSelection().selectAllChildren(from);
+    say(button, "selected");
+  }
+
+  function say(button, text) {
+    button.textContent = text;
+    setTimeout(function () { button.textContent = "copy"; }, 1600);
   }
 
   // --- at the start
@@ -210,11 +227,7 @@
       if (panel) { panel.replaceChildren(); e.preventDefault(); }
     }
     if (target.hasAttribute("data-copy")) {
-      var text = document.getElementById(target.getAttribute("data-copy")).textContent;
-      navigator.clipboard.writeText(text).then(function () {
-        target.textContent = "copied";
-        setTimeout(function () { target.textContent = "copy"; }, 1600);
-      });
+      copy(target, document.getElementById(target.getAttribute("data-copy")));
     }
   });
   document.addEventListener("htmx:oobBeforeSwap", stayOpen);
