@@ -42,6 +42,11 @@ help: ## This list. Needs: nothing
 build: ## bin/ordered-dispatcher. Needs: Go
 	$(GO) build -trimpath -o bin/ordered-dispatcher ./cmd/ordered-dispatcher
 
+# A server that DATABASE_URL names already is used instead.
+.PHONY: postgres
+postgres: ## A throw-away PostgreSQL until Ctrl-C; prints its address. Needs: Go; PostgreSQL, or the network once to fetch it
+	@$(GO) run ./internal/pgtest/withpg sh -c 'echo "export DATABASE_URL=$$DATABASE_URL"; trap : INT TERM; cat >/dev/null'
+
 .PHONY: demo
 demo: ## Producers, two workers, a crash and a verdict. Needs: Go; PostgreSQL, or the network once to fetch it
 	$(GO) run ./proof/demo
