@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -29,6 +28,7 @@ type page struct {
 	printed *output
 	seen    int // lines of printed that an earlier block of text has had
 	blocks  []pageBlock
+	others  map[string]func() // what is done instead of a block, by its text
 }
 
 type pageBlock struct{ heading, language, text string }
@@ -61,6 +61,14 @@ func openPage(t testing.TB, path, database string, pairs ...string) *page {
 	return p
 }
 
+// instead has a block carried out by other means: it needs a program that is not for tests.
+func (p *page) instead(block string, do func()) {
+	if p.others == nil {
+		p.others = map[string]func(){}
+	}
+	p.others[block] = do
+}
+
 // headings are those that have blocks.
 func (p *page) headings() []string {
 	var all []string
@@ -80,6 +88,8 @@ func (p *page) carryOut(heading string) {
 		}
 		found = true
 		switch {
+		case p.others[b.text] != nil:
+			p.others[b.text]()
 		case b.language == "sh" && terminal.MatchString(b.text):
 			p.background(b.text)
 		case b.language == "sh":
