@@ -19,7 +19,8 @@ import (
 //
 //   - A block of "sh" is run by bash, and must succeed. If its first line is "# terminal N", it goes on in the background.
 //   - A block of "text" is what the commands before it print. "…" in it stands for anything in the line.
-//   - Any other block is a file. Its first line is a comment with the name.
+//   - A block whose first line is a comment with the name of a file is that file.
+//   - A block of "sql" is run by psql, and one of "yaml" is a configuration that the program accepts.
 type page struct {
 	t       testing.TB
 	dir     string
@@ -49,7 +50,7 @@ func openPage(t testing.TB, path, database string, pairs ...string) *page {
 	}
 	p := &page{t: t, dir: t.TempDir(), replace: strings.NewReplacer(pairs...), printed: newOutput()}
 	p.env = []string{"HOME=" + p.dir, "PATH=" + filepath.Dir(binary) + ":" + filepath.Dir(pgtest.Require(t, "psql")) + ":" + os.Getenv("PATH"),
-		"DATABASE_URL=" + pgtest.With(t, database, "search_path", "public")}
+		"DATABASE_URL=" + database}
 	heading := ""
 	for _, m := range fence.FindAllStringSubmatch(string(text), -1) {
 		if m[1] != "" {
@@ -90,14 +91,22 @@ func (p *page) carryOut(heading string) {
 		switch {
 		case p.others[b.text] != nil:
 			p.others[b.text]()
+		case fileName.MatchString(b.text):
+			p.save(fileName.FindStringSubmatch(b.text)[1], b.text)
 		case b.language == "sh" && terminal.MatchString(b.text):
 			p.background(b.text)
 		case b.language == "sh":
 			p.run(b.text)
 		case b.language == "text":
 			p.expect(b.text)
+		case b.language == "sql":
+			p.save("block.sql", b.text)
+			p.run(`psql -v ON_ERROR_STOP=1 "$DATABASE_URL" -f block.sql`)
+		case b.language == "yaml":
+			p.save("block.yaml", b.text)
+			p.run("ordered-dispatcher check -c block.yaml")
 		default:
-			p.save(b)
+			require.Fail(p.t, "a block of "+b.language+" has no test", b.text)
 		}
 	}
 	require.True(p.t, found, "no block below %q", heading)
@@ -161,9 +170,7 @@ func (p *page) expect(text string) {
 	}
 }
 
-func (p *page) save(b pageBlock) {
+func (p *page) save(name, text string) {
 	p.t.Helper()
-	m := fileName.FindStringSubmatch(b.text)
-	require.NotNil(p.t, m, "the first line of a block of %s names no file:\n%s", b.language, b.text)
-	require.NoError(p.t, os.WriteFile(filepath.Join(p.dir, m[1]), []byte(b.text), 0o600))
+	require.NoError(p.t, os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o600))
 }
