@@ -89,7 +89,7 @@ model: ## The protocol's models, verified, and what each protection is for. Need
 	@bash -o pipefail -c 'CI=true $(GO) test -count=1 -parallel 4 -v $(ARGS) ./docs/model | grep -Ev "^(=== | *--- PASS)"'
 
 .PHONY: reference
-reference: ## The lists of settings in docs, and docs/dispatcher.schema.json, from the structs. Needs: Go
+reference: ## The lists of settings in docs, docs/dispatcher.schema.json and docs/commands.md, from the code. Needs: Go
 	$(GO) run ./proof/reference
 
 # Node.js 22 is itself one of the site's packages. A site below a path: make docs SITE_BASE=/ordered-dispatcher

@@ -32,6 +32,7 @@ const groups = [
 	['Operate', [
 		['docs/runbook.md', 'Runbook'],
 		['docs/operations.md', 'Operations'],
+		['docs/notify.md', 'Notifications'],
 		['docs/console.md', 'Console'],
 		['docs/recovery.md', 'Failover and recovery'],
 		['docs/failures.md', 'Failures'],
