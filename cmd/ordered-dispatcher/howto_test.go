@@ -61,5 +61,5 @@ func TestDeploys_NoRecordIsLostOrSentTwice(t *testing.T) {
 		p.carryOut(heading)
 	}
 	p.run(`ordered-dispatcher status -c dispatcher.yaml --json`)
-	require.Contains(t, p.printed.String(), `"sequence":2`)
+	require.Contains(t, p.printed.String(), `"sequence":"2"`)
 }
