@@ -92,10 +92,10 @@ model: ## The protocol's models, verified, and what each protection is for. Need
 reference: ## The lists of settings in docs, docs/dispatcher.schema.json and docs/commands.md, from the code. Needs: Go
 	$(GO) run ./proof/reference
 
-# Node.js 22 is itself one of the site's packages. A site below a path: make docs SITE_BASE=/ordered-dispatcher
+# Node.js 22 is one of the site's packages, for the machine at hand. No package's script runs. A site below a path: make docs SITE_BASE=/ordered-dispatcher
 .PHONY: docs
 docs: ## The documents as a site in site/dist, and a test of its links. Needs: npm with Node.js 18 or later; the network once
-	cd site && npm ci --silent && ASTRO_TELEMETRY_DISABLED=1 npm run --silent build && npm test --silent
+	cd site && npm ci --silent --ignore-scripts && ASTRO_TELEMETRY_DISABLED=1 npm run --silent build && npm test --silent
 
 .PHONY: fmt
 fmt: ## Formats all Go files. Needs: Go
