@@ -16,8 +16,9 @@ const commandsIntroduction = `# Commands
 
 <!-- generated: make reference. Each block is what --help of the command prints. -->
 
-[Operations](operations.md#commands) explains what the commands change, and when to use each. This page has
-the text of ` + "`ordered-dispatcher COMMAND --help`" + `. The flags of all commands are here, and not below:
+[Operations](operations.md#commands) explains what the commands change, and when to use
+each. This page has the text of ` + "`ordered-dispatcher COMMAND --help`" + `. Every command has these flags,
+which are not repeated below:
 
 `
 
