@@ -42,6 +42,11 @@ help: ## This list. Needs: nothing
 build: ## bin/ordered-dispatcher. Needs: Go
 	$(GO) build -trimpath -o bin/ordered-dispatcher ./cmd/ordered-dispatcher
 
+# A server that DATABASE_URL names already is used instead.
+.PHONY: postgres
+postgres: ## A throw-away PostgreSQL until Ctrl-C; prints its address. Needs: Go; PostgreSQL, or the network once to fetch it
+	@$(GO) run ./internal/pgtest/withpg sh -c 'echo "export DATABASE_URL=$$DATABASE_URL"; trap : INT TERM; cat >/dev/null'
+
 .PHONY: demo
 demo: ## Producers, two workers, a crash and a verdict. Needs: Go; PostgreSQL, or the network once to fetch it
 	$(GO) run ./proof/demo
@@ -84,8 +89,13 @@ model: ## The protocol's models, verified, and what each protection is for. Need
 	@bash -o pipefail -c 'CI=true $(GO) test -count=1 -parallel 4 -v $(ARGS) ./docs/model | grep -Ev "^(=== | *--- PASS)"'
 
 .PHONY: reference
-reference: ## The lists of settings in docs, and docs/dispatcher.schema.json, from the structs. Needs: Go
+reference: ## The lists of settings in docs, docs/dispatcher.schema.json and docs/commands.md, from the code. Needs: Go
 	$(GO) run ./proof/reference
+
+# Node.js 22 is one of the site's packages, for the machine at hand. No package's script runs. A site below a path: make docs SITE_BASE=/ordered-dispatcher
+.PHONY: docs
+docs: ## The documents as a site in site/dist, and a test of its links. Needs: npm with Node.js 18 or later; the network once
+	cd site && npm ci --silent --ignore-scripts && ASTRO_TELEMETRY_DISABLED=1 npm run --silent build && npm test --silent
 
 .PHONY: fmt
 fmt: ## Formats all Go files. Needs: Go
@@ -121,7 +131,7 @@ modules:
 # Nothing here may find something new by chance, or depend on how busy the machine is: see soak. The tests come last, so that the
 # last lines are those of go test.
 .PHONY: check
-check: formatted modules vet lint prose packaging ## What CI runs: format, modules, vet, lint, prose, packaging, some mutants, one torture, test with -race. Needs: as test; a C compiler; see .ci/run
+check: formatted modules vet lint prose packaging docs ## What CI runs: format, modules, vet, lint, prose, packaging, docs, some mutants, one torture, test with -race. Needs: as test; a C compiler; see .ci/run
 	$(MAKE) mutants ARGS=-ci
 	$(MAKE) torture-short
 	$(MAKE) test RACE=-race

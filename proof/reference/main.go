@@ -28,7 +28,11 @@ func generate(root string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := map[string]string{"docs/dispatcher.schema.json": schema}
+	help, err := commands(root)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]string{"docs/dispatcher.schema.json": schema, commandsPage: help}
 	for _, p := range pagesOf(file) {
 		old, err := os.ReadFile(filepath.Join(root, p.path))
 		if err != nil {
