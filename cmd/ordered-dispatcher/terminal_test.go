@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -23,7 +24,7 @@ import (
 type terminal struct {
 	t           testing.TB
 	person, tty *os.File
-	seen        *vt.SafeEmulator
+	seen        *display
 	cmd         *exec.Cmd
 	before      *term.State
 }
@@ -36,7 +37,7 @@ func onTerminal(t testing.TB, database string, args ...string) *terminal {
 	require.NoError(t, pty.Setsize(person, &pty.Winsize{Rows: 24, Cols: 80}))
 	before, err := term.GetState(int(tty.Fd()))
 	require.NoError(t, err)
-	p := &terminal{t: t, person: person, tty: tty, seen: vt.NewSafeEmulator(80, 24), cmd: exec.Command(binary, args...), before: before}
+	p := &terminal{t: t, person: person, tty: tty, seen: newDisplay(), cmd: exec.Command(binary, args...), before: before}
 	p.cmd.Env = []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "TERM=xterm-256color", "DATABASE_URL=" + database}
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = tty, tty, tty
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -46,7 +47,6 @@ func onTerminal(t testing.TB, database string, args ...string) *terminal {
 	t.Cleanup(func() {
 		_ = p.cmd.Process.Kill()
 		_ = tty.Close()
-		_ = p.seen.Close()
 		_ = person.Close()
 	})
 	return p
@@ -167,4 +167,39 @@ func TestRunDrain_ShowsItsProgressOnATerminal(t *testing.T) {
 	p.until("every process has caught up, after ")
 	require.Zero(t, p.wait())
 	require.NotContains(t, p.seen.String(), " of 50 records", "the bar is gone")
+}
+
+// display is what a terminal shows. A test may look while the program writes.
+type display struct {
+	mu sync.Mutex
+	e  *vt.Emulator
+}
+
+func newDisplay() *display { return &display{e: vt.NewEmulator(80, 24)} }
+
+func (d *display) Write(p []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.e.Write(p)
+}
+
+// Read returns the answers of the terminal.
+func (d *display) Read(p []byte) (int, error) { return d.e.Read(p) }
+
+func (d *display) String() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.e.String()
+}
+
+func (d *display) IsAltScreen() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.e.IsAltScreen()
+}
+
+func (d *display) Resize(columns, lines int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.e.Resize(columns, lines)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,17 +19,16 @@ import (
 )
 
 // terminal returns a real terminal: where a program reads and writes, and what a person sees and types.
-func terminal(t testing.TB) (tty, person *os.File, seen *vt.SafeEmulator) {
+func terminal(t testing.TB) (tty, person *os.File, seen *display) {
 	t.Helper()
 	person, tty, err := pty.Open()
 	require.NoError(t, err)
 	require.NoError(t, pty.Setsize(person, &pty.Winsize{Rows: 24, Cols: 80}))
-	seen = vt.NewSafeEmulator(80, 24)
+	seen = newDisplay()
 	go copyTo(seen.Write, person.Read)
 	go copyTo(person.Write, seen.Read) // the answers of the terminal
 	t.Cleanup(func() {
 		_ = tty.Close()
-		_ = seen.Close()
 		_ = person.Close()
 	})
 	return tty, person, seen
@@ -48,7 +48,7 @@ func copyTo(write, read func([]byte) (int, error)) {
 }
 
 // whole runs a view on a terminal, and requires that the terminal is as it was before.
-func whole(t testing.TB, ctx context.Context, desk Desk, act func(person *os.File, seen *vt.SafeEmulator)) error {
+func whole(t testing.TB, ctx context.Context, desk Desk, act func(person *os.File, seen *display)) error {
 	t.Helper()
 	tty, person, seen := terminal(t)
 	before, err := term.GetState(int(tty.Fd()))
@@ -68,7 +68,7 @@ func whole(t testing.TB, ctx context.Context, desk Desk, act func(person *os.Fil
 	return err
 }
 
-func shows(t testing.TB, seen *vt.SafeEmulator, text string) {
+func shows(t testing.TB, seen *display, text string) {
 	t.Helper()
 	require.Eventually(t, func() bool { return containsText(seen.String(), text) }, time.Minute, 10*time.Millisecond, "%s", text)
 }
@@ -76,7 +76,7 @@ func shows(t testing.TB, seen *vt.SafeEmulator, text string) {
 func TestRun_LeavesTheTerminalAsItWas(t *testing.T) {
 	t.Parallel()
 	look := func(context.Context) ([]daemon.Status, error) { return fleetOf(1), nil }
-	require.NoError(t, whole(t, t.Context(), Desk{Look: look}, func(person *os.File, seen *vt.SafeEmulator) {
+	require.NoError(t, whole(t, t.Context(), Desk{Look: look}, func(person *os.File, seen *display) {
 		shows(t, seen, "booking_sms")
 		require.True(t, seen.IsAltScreen())
 		_, err := person.WriteString("q")
@@ -84,7 +84,7 @@ func TestRun_LeavesTheTerminalAsItWas(t *testing.T) {
 	}))
 
 	ctx, cancel := context.WithCancel(t.Context())
-	require.NoError(t, whole(t, ctx, Desk{Look: look}, func(_ *os.File, seen *vt.SafeEmulator) {
+	require.NoError(t, whole(t, ctx, Desk{Look: look}, func(_ *os.File, seen *display) {
 		shows(t, seen, "booking_sms")
 		cancel() // as a signal does
 	}))
@@ -93,7 +93,7 @@ func TestRun_LeavesTheTerminalAsItWas(t *testing.T) {
 func TestRun_APanicLeavesTheTerminalAsItWas(t *testing.T) {
 	t.Parallel()
 	desk := Desk{Look: func(context.Context) ([]daemon.Status, error) { panic("a fault of ours") }}
-	err := whole(t, t.Context(), desk, func(*os.File, *vt.SafeEmulator) {})
+	err := whole(t, t.Context(), desk, func(*os.File, *display) {})
 	require.ErrorContains(t, err, "the view has failed")
 	require.ErrorContains(t, err, "`ordered-dispatcher status` works without it")
 }
@@ -103,10 +103,39 @@ func TestRun_WrongUseEndsIt(t *testing.T) {
 	desk := Desk{Look: func(context.Context) ([]daemon.Status, error) {
 		return nil, maskedError{&daemon.UsageError{Err: errors.New("x")}, "there is no process"}
 	}}
-	err := whole(t, t.Context(), desk, func(*os.File, *vt.SafeEmulator) {})
+	err := whole(t, t.Context(), desk, func(*os.File, *display) {})
 	require.EqualError(t, err, "there is no process")
 	require.Equal(t, daemon.ExitUsage, daemon.ExitCode(err))
 }
 
 // containsText looks for words that the terminal may have on several lines.
 func containsText(shown, text string) bool { return strings.Contains(shown, text) }
+
+// display is what a terminal shows. A test may look while the program writes.
+type display struct {
+	mu sync.Mutex
+	e  *vt.Emulator
+}
+
+func newDisplay() *display { return &display{e: vt.NewEmulator(80, 24)} }
+
+func (d *display) Write(p []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.e.Write(p)
+}
+
+// Read returns the answers of the terminal.
+func (d *display) Read(p []byte) (int, error) { return d.e.Read(p) }
+
+func (d *display) String() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.e.String()
+}
+
+func (d *display) IsAltScreen() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.e.IsAltScreen()
+}
