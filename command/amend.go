@@ -34,11 +34,12 @@ func (c *amendCommand) Run(ctx context.Context, sys system) error {
 			return o.Unamend(ctx, at, d)
 		})
 	}
+	path, _ := c.path(sys)
 	switch {
 	case c.At != nil:
 		return &daemon.UsageError{Err: errors.New("--at goes with --clear: only the failing record can be amended")}
-	case c.Config == "":
-		return &daemon.UsageError{Err: errors.New("only the source of a process can read its record: name the configuration with -c")}
+	case path == "":
+		return &daemon.UsageError{Err: fmt.Errorf("only the source of a process can read its record: name the configuration with -c%s", looked())}
 	case c.Config == "-" && c.Payload == "-":
 		return &daemon.UsageError{Err: errors.New("-c and --payload cannot both be standard input: give one of them as a file")}
 	}

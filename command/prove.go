@@ -16,7 +16,7 @@ import (
 
 // subject holds the flags that name a table: a process of a file, or the table itself.
 type subject struct {
-	Config   string   `short:"c" placeholder:"FILE" help:"Configuration file; - is standard input. Or name a table with --table."`
+	source
 	Database string   `placeholder:"URL" help:"Connection string. Default: the file's, or DATABASE_URL."`
 	Table    string   `placeholder:"NAME" help:"The table, with its schema, if there is no file."`
 	Order    []string `placeholder:"COLUMN" help:"With --table: the columns of the order, an id or a time and an id. Default: created_at,id if the table allows it, or id."`
@@ -26,12 +26,16 @@ type subject struct {
 
 // subject returns the configuration, and the table to look at.
 func (s subject) subject(sys system) (config daemon.Config, source table.Config, err error) {
-	if (s.Config == "") == (s.Table == "") {
-		return config, source, &daemon.UsageError{Err: errors.New("name a file with -c, or a table with --table")}
+	if s.Config != "" && s.Table != "" {
+		return config, source, &daemon.UsageError{Err: errors.New("name a file with -c, or a table with --table, and not both")}
 	}
-	if s.Config != "" {
-		if config, err = daemon.Load(s.Config, sys.stdin, sys.env, sys.kinds); err != nil {
+	if s.Table == "" {
+		var path string
+		if config, path, err = s.read(sys); err != nil {
 			return config, source, err
+		}
+		if path == "" {
+			return config, source, &daemon.UsageError{Err: fmt.Errorf("name a file with -c, or a table with --table%s", looked())}
 		}
 		process, err := config.ProcessNamed(s.Process)
 		if err != nil {

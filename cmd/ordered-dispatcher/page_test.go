@@ -35,9 +35,9 @@ type page struct {
 type pageBlock struct{ heading, language, text string }
 
 var (
-	fence    = regexp.MustCompile("(?ms)^## ([^\n]*)$|^```(\\w+)[^\n]*\n(.*?)^```$")
-	fileName = regexp.MustCompile(`\A(?:#|--|//) ([\w.-]+\.\w+)\n`)
-	terminal = regexp.MustCompile(`\A# terminal (\d)\n`)
+	fence        = regexp.MustCompile("(?ms)^## ([^\n]*)$|^```(\\w+)[^\n]*\n(.*?)^```$")
+	fileName     = regexp.MustCompile(`\A(?:#|--|//) ([\w.-]+\.\w+)\n`)
+	terminalLine = regexp.MustCompile(`\A# terminal (\d)\n`)
 )
 
 // openPage reads a document. The pairs replace what differs in the test, such as ports: each must be in the document.
@@ -93,7 +93,7 @@ func (p *page) carryOut(heading string) {
 			p.others[b.text]()
 		case fileName.MatchString(b.text):
 			p.save(fileName.FindStringSubmatch(b.text)[1], b.text)
-		case b.language == "sh" && terminal.MatchString(b.text):
+		case b.language == "sh" && terminalLine.MatchString(b.text):
 			p.background(b.text)
 		case b.language == "sh":
 			p.run(b.text)

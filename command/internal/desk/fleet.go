@@ -160,7 +160,7 @@ func (m *memory) word() string {
 	case m.row.State != cursor.Running:
 		return string(m.row.State)
 	case !m.statusAt.IsZero() && m.status.State == cursor.Running && (m.status.Failure == nil) == (m.row.Failure == nil):
-		return m.status.Shown()
+		return m.status.Word()
 	case m.row.Failure != nil:
 		return "failing"
 	default:
