@@ -131,7 +131,7 @@ modules:
 # Nothing here may find something new by chance, or depend on how busy the machine is: see soak. The tests come last, so that the
 # last lines are those of go test.
 .PHONY: check
-check: formatted modules vet lint prose packaging docs ## What CI runs: format, modules, vet, lint, prose, packaging, docs, some mutants, one torture, test with -race. Needs: as test; a C compiler; see .ci/run
+check: formatted modules vet lint prose docs ## What CI runs: format, modules, vet, lint, prose, docs, some mutants, one torture, test with -race. Needs: as test; a C compiler; see .ci/run
 	$(MAKE) mutants ARGS=-ci
 	$(MAKE) torture-short
 	$(MAKE) test RACE=-race

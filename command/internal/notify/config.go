@@ -54,7 +54,7 @@ type Webhook struct {
 	// Secret signs the requests, as that of the webhook sink does: one or several, with spaces between. Default: they
 	// are not signed.
 	//
-	// In the file: signs the requests as [Standard Webhooks](docs/sinks/webhook.md#signatures) describe: one secret, or
+	// In the file: signs the requests as [Standard Webhooks](docs/wire.md#signatures) describe: one secret, or
 	// several with spaces between. Default: they are not signed.
 	Secret string `knob:"secret" like:"secret: ${ALARM_SECRET}" secret:"true"`
 	// Headers are sent with each request. Values may be secrets.

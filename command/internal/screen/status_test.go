@@ -35,7 +35,7 @@ func TestStatus_FitsIntoEightyColumns(t *testing.T) {
 	require.NoError(t, page(&b).Status(statuses(), map[string]float64{"invoices_of_all_tenants_to_the_ledger@v2": 1234}))
 	require.Regexp(t, `^PROCESS +STATE +WAITING +OLDEST +RATE +WORKER +LAST-RECORD\n`, b.String())
 	require.Regexp(t, `(?m)^booking_sms +halted +12 +3m5s +- +\S+ +4710$`, b.String())
-	require.Contains(t, b.String(), "\n  halted at record 4711, which the receiver refuses for good, 1 attempt since\n    2026-11-20T12:00:01Z: post to https://sms.example: answered 422 Unprocessable\n")
+	require.Contains(t, b.String(), "\n  halted at record 4711, which the receiver refuses for good, 1 attempt since\n    2026-11-20T12:00:01Z: post to https://sms.example: answered 422\n")
 	require.Contains(t, b.String(), "\n    `ordered-dispatcher skip booking_sms --reason …`\n")
 	require.Contains(t, b.String(), "1.2k/s")
 	require.Regexp(t, `\n +123456789$|123456789\n`, b.String())
