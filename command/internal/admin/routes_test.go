@@ -115,7 +115,9 @@ func TestAPI_NeedsOnlyTheRightsThatGrantsPrints(t *testing.T) {
 	config.Database = pgtest.With(t, config.Database, "role", role)
 	s := openWith(t, pool, "127.0.0.1:0", config)
 	pgtest.Exec(t, pool, `INSERT INTO public.bookings (customer, payload) VALUES ('eve', '{"poison": true}'), ('ann', '{}')`)
-	s.until(func(p desk.Process) bool { return p.Sequence == 2 && p.DeadLetters != nil && *p.DeadLetters == 1 && p.HeadProblem == "" })
+	s.until(func(p desk.Process) bool {
+		return p.Sequence == 2 && p.DeadLetters != nil && *p.DeadLetters == 1 && p.HeadProblem == ""
+	})
 	s.order(desk.Order{Verb: desk.Pause, Process: "a"}, "")
 	insert(t, pool, "bob", 1)
 	require.Contains(t, s.until(waits(1)).Head.Payload, card)
