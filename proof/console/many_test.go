@@ -51,8 +51,6 @@ func TestMany_AThousandProcessesWithoutLag(t *testing.T) {
 	p := w.ada()
 	p.open("/")
 	p.says("#fleet-table", "orders")
-	idle := p.scrolling(0)
-	small := p.loading()
 
 	pgtest.Exec(t, w.pool, fmt.Sprintf(`INSERT INTO public.cursor (process_name) SELECT format('tenant%%s_feed_%%s', to_char(n %% 40, 'FM00'), to_char(n, 'FM0000')) FROM generate_series(1, %d) n`, many-1))
 	p.until(`document.querySelectorAll("[data-row]").length === 1000`) // without a load
@@ -60,15 +58,18 @@ func TestMany_AThousandProcessesWithoutLag(t *testing.T) {
 	require.Equal(t, many, value[int](p, `document.querySelectorAll("[data-row]").length`))
 	p.says("#counts", "1\u202f000")
 
-	large := p.loading()
 	drawn := value[int](p, `[...document.querySelectorAll("[data-row] a")].filter(a => a.checkVisibility({contentVisibilityAuto: true})).length`)
-	filtering := value[float64](p, keystroke)
-	scrolling := p.scrolling(400) / idle
-	t.Logf("1,000 processes: loads in %.1f times the time of one; %d rows drawn; a keystroke takes %.2f times a plain list; a frame takes %.2f times an idle one", large/small, drawn, filtering, scrolling)
+	filtering := best(func() float64 { return value[float64](p, keystroke) })
+	scrolling := best(func() float64 { return p.scrolling(400) / p.scrolling(0) })
+	loading := best(func() float64 {
+		small := p.loading("/?q=orders")
+		return p.loading("/?sort=name") / small
+	})
+	t.Logf("1,000 processes: they load in %.1f times the time of one; %d rows drawn; a keystroke takes %.2f times a plain list; a frame takes %.2f times an idle one", loading, drawn, filtering, scrolling)
 	require.Less(t, drawn, 200, "rows off the screen are not laid out")
 	require.Less(t, filtering, 3.0)
 	require.Less(t, scrolling, 3.0)
-	require.Less(t, large/small, 20.0)
+	require.Less(t, loading, 20.0)
 
 	p.do(chromedp.SendKeys(chromedp.CSS("[data-filter]"), "tenant07 0007"))
 	p.until(`document.querySelectorAll("[data-row]:not([hidden])").length === 1 && document.querySelector("#shown").textContent === "1"`)
@@ -82,18 +83,16 @@ func (p *tab) scrolling(speed int) float64 {
 	return wait[float64](p, fmt.Sprintf("(() => { const SPEED = %d; return %s; })()", speed, frames))
 }
 
-// loading is how long a load of the page takes until its script is done, in milliseconds.
-func (p *tab) loading() float64 {
+// loading is how long a page takes to load until its script is done, in milliseconds.
+func (p *tab) loading(path string) float64 {
 	p.t.Helper()
-	best := 0.0
-	for range 3 {
-		p.do(chromedp.Reload(), chromedp.WaitReady(chromedp.CSS("html[data-ready]")))
-		took := value[float64](p, `performance.getEntriesByType("navigation")[0].domContentLoadedEventEnd`)
-		if best == 0 || took < best {
-			best = took
-		}
-	}
-	return best
+	p.open(path)
+	return value[float64](p, `performance.getEntriesByType("navigation")[0].domContentLoadedEventEnd`)
+}
+
+// best is the least of some measurements: other tests may have kept the machine busy during one of them.
+func best(measure func() float64) float64 {
+	return min(measure(), measure(), measure())
 }
 
 // Each page that is seen keeps a connection, and a browser opens six to one host. A page that nobody sees gives its own back.
