@@ -13,6 +13,7 @@ var packages = map[string]string{
 	"pg_basebackup": "postgresql",
 	"pg_ctl":        "postgresql",
 	"psql":          "postgresql-client",
+	"redis-cli":     "redis-tools",
 	"nohup":         "coreutils",
 	"promtool":      "prometheus",
 	"java":          "openjdk-17-jre-headless",

@@ -29,7 +29,7 @@ const base = import.meta.env.BASE_URL.replace(/\/$/, '');
 
 // pictures come from site/public. A path that begins with / is left alone by Astro.
 function pictures(file, text) {
-	return text.replace(/(!\[[^\]]*\]\()(images\/[^)]*)\)/g, (_, begin, link) => `${begin}${base}${address(file, link)})`);
+	return text.replace(/(!\[[^\]]*\]\()((?:\.\.\/)?images\/[^)\s]*)\)/g, (_, begin, link) => `${begin}${base}${address(file, link)})`);
 }
 
 function links(file, html) {
