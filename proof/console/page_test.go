@@ -232,10 +232,20 @@ func (p *tab) says(selector, text string) {
 	p.until(fmt.Sprintf("(document.querySelector(%q)?.innerText ?? '').includes(%q)", selector, text))
 }
 
-// click clicks an element, once it is there.
+// click clicks an element, once it is there. The page may replace an element between the moment that it is found and the
+// click: then nothing was clicked, and the new one is.
 func (p *tab) click(selector string) {
 	p.t.Helper()
-	p.do(chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	for {
+		err := chromedp.Do(ctx, chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+		if err != nil && ctx.Err() == nil && strings.Contains(err.Error(), "Could not find node with given id") {
+			continue
+		}
+		require.NoError(p.t, err, selector)
+		return
+	}
 }
 
 // mark marks the page that is loaded: the mark is gone after another load.
