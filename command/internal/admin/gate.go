@@ -190,14 +190,19 @@ func foreign(r *http.Request) bool {
 // ownHost reports whether a name is one of the daemon's. A web page may have pointed any other name at this address, to
 // read what the browser's machine may read (DNS rebinding).
 func (g *gate) ownHost(hostport string) bool {
-	host, _, err := net.SplitHostPort(hostport)
-	if err != nil {
-		host = strings.Trim(hostport, "[]")
-	}
+	host := hostOf(hostport)
 	if _, err := netip.ParseAddr(host); err == nil || strings.EqualFold(host, "localhost") {
 		return true
 	}
 	return slices.ContainsFunc(g.hosts, func(own string) bool { return strings.EqualFold(own, host) })
+}
+
+// hostOf is the name or the address of a Host header, without the port.
+func hostOf(hostport string) string {
+	if host, _, err := net.SplitHostPort(hostport); err == nil {
+		return host
+	}
+	return strings.Trim(hostport, "[]")
 }
 
 // isPlain reports whether a path is spelled in the only way. Then no two parts of the program read it in two ways.

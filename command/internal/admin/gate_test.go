@@ -143,8 +143,56 @@ func TestGate_BelievesOnlyTheProxiesOfTheFile(t *testing.T) {
 func TestGate_ARequestThatWasPassedOnIsNotOfThisMachine(t *testing.T) {
 	t.Parallel()
 	s := open(t, logins, processA)
-	for _, header := range []string{"X-Forwarded-For", "Forwarded", "Via", "X-Real-IP", "X-Forwarded-Host"} {
-		require.Equal(t, http.StatusUnauthorized, s.send(request{path: "/api/v1/fleet", header: map[string]string{header: "203.0.113.7"}}).status, header)
+	for _, header := range []string{
+		"X-Forwarded-For", "Forwarded", "Via", "X-Real-IP", "X-Forwarded-Host", "X-Forwarded", "X-Forwarded-Proto", "X-Forwarded-Port", "X-Client-IP", "True-Client-IP",
+		"X-Cluster-Client-IP", "CF-Connecting-IP", "CF-Ray", "X-Envoy-External-Address", "X-Original-Forwarded-For",
+	} {
+		for _, value := range []string{"203.0.113.7", ""} {
+			require.Equal(t, http.StatusUnauthorized, s.send(request{path: "/api/v1/fleet", header: map[string]string{header: value}}).status, header)
+		}
+	}
+	require.Equal(t, http.StatusOK, s.send(request{path: "/api/v1/fleet", header: map[string]string{"X-Other": "203.0.113.7"}}).status)
+}
+
+// A client may send an empty line of its own before that of the proxy.
+func TestGate_AnEmptyLineHidesNoOther(t *testing.T) {
+	t.Parallel()
+	s := open(t, logins, processA)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/api/v1/fleet", nil)
+	require.NoError(t, err)
+	r.Header["X-Forwarded-For"] = []string{"", "203.0.113.7"}
+	response, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, http.StatusUnauthorized, response.StatusCode)
+}
+
+// A proxy that the file does not list may name somebody.
+func TestGate_AHeaderThatNamesSomebodyShowsAProxy(t *testing.T) {
+	t.Parallel()
+	s := open(t, "{proxy_header: X-Auth-User, proxies: [10.0.0.5]}", processA)
+	require.Equal(t, http.StatusOK, s.send(request{path: "/api/v1/fleet"}).status)
+	require.Equal(t, http.StatusUnauthorized, s.send(request{path: "/api/v1/fleet", header: map[string]string{"X-Auth-User": "dora"}}).status)
+}
+
+// Who uses another name than localhost may have come through a proxy that keeps the name.
+func TestGate_OnlyTheNameOfThisMachineLooksWithoutALogin(t *testing.T) {
+	t.Parallel()
+	s := open(t, "{hosts: [console.example, localhost.example], read_tokens: {grafana: "+readToken+"}}", processA)
+	for host, want := range map[string]int{
+		"localhost": http.StatusOK, "LOCALHOST:9090": http.StatusOK, "127.0.0.1": http.StatusOK, "127.9.9.9:80": http.StatusOK, "[::1]": http.StatusOK, "[::1]:1": http.StatusOK,
+		"console.example": http.StatusUnauthorized, "localhost.example": http.StatusUnauthorized, "10.1.2.3:9090": http.StatusUnauthorized, "0.0.0.0": http.StatusUnauthorized,
+		"[2001:db8::1]:9090": http.StatusUnauthorized,
+	} {
+		for _, path := range []string{"/api/v1/fleet", "/", "/api/v1/events"} {
+			if want == http.StatusOK && path == "/api/v1/events" {
+				continue // it has no end
+			}
+			require.Equal(t, want, s.send(request{path: path, host: host}).status, host)
+		}
+		q := as(readToken, http.MethodGet, "/api/v1/fleet", "")
+		q.host = host
+		require.Equal(t, http.StatusOK, s.send(q).status, host)
 	}
 }
 
@@ -157,13 +205,15 @@ func TestGate_AProxyOnThisMachineThatNamesNobody(t *testing.T) {
 
 func TestGate_RefusesNamesThatAreNotItsOwn(t *testing.T) {
 	t.Parallel()
-	s := open(t, "{hosts: [console.example]}", processA)
+	s := open(t, "{hosts: [console.example], read_tokens: {grafana: "+readToken+"}}", processA)
 	for host, want := range map[string]int{
 		"rebound.example": http.StatusMisdirectedRequest, "rebound.example:80": http.StatusMisdirectedRequest, "localhost.rebound.example": http.StatusMisdirectedRequest,
 		"127.0.0.1.rebound.example": http.StatusMisdirectedRequest, "console.example": http.StatusOK, "CONSOLE.example:9090": http.StatusOK, "localhost": http.StatusOK, "[::1]:1": http.StatusOK, "10.1.2.3": http.StatusOK,
 	} {
 		for _, path := range []string{"/api/v1/me", "/", "/assets/app.js"} {
-			require.Equal(t, want, s.send(request{path: path, host: host}).status, host)
+			q := as(readToken, http.MethodGet, path, "")
+			q.host = host
+			require.Equal(t, want, s.send(q).status, host)
 		}
 	}
 	require.Equal(t, http.StatusMisdirectedRequest, s.send(request{path: "/metrics", host: "rebound.example"}).status, "as before")

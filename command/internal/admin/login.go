@@ -184,18 +184,38 @@ func (g *gate) login(r *http.Request) (login, error) {
 	if s := g.sessions.find(r); s != nil {
 		return login{name: s.name, read: true, operate: s.operate, by: bySession, session: s}, nil
 	}
-	if g.config.Loopback && !forwarded(r) && !(g.logins.header != "" && g.logins.isProxy(r)) {
+	if g.config.Loopback && isHere(r.Host) && !g.logins.forwarded(r) && !(g.logins.header != "" && g.logins.isProxy(r)) {
 		return login{read: true, by: byMachine}, nil
 	}
 	return login{}, nil
 }
 
+// isHere reports whether a name is one that only this machine can use for itself. Any other one may be that of a proxy,
+// which passes on the name that its clients use.
+func isHere(hostport string) bool {
+	host := hostOf(hostport)
+	address, err := netip.ParseAddr(host)
+	return err == nil && address.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
+}
+
+// The headers that show a proxy, by how their names begin and end.
+var (
+	proxyBegins = []string{"Forwarded", "X-Forwarded", "X-Original-", "X-Envoy-", "Cf-"}
+	proxyEnds   = []string{"Real-Ip", "Client-Ip", "Connecting-Ip"}
+)
+
 // forwarded reports whether a proxy passed the request on: then it does not come from this machine, although the proxy
-// may run here.
-func forwarded(r *http.Request) bool {
-	return slices.ContainsFunc([]string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via"}, func(header string) bool {
-		return r.Header.Get(header) != ""
-	})
+// may run here. It asks whether there is such a header. What the header has does not count: a client may send an empty
+// line before that of the proxy.
+func (l *logins) forwarded(r *http.Request) bool {
+	for name := range r.Header {
+		if name == "Via" || l.header != "" && strings.EqualFold(name, l.header) ||
+			slices.ContainsFunc(proxyBegins, func(begin string) bool { return strings.HasPrefix(name, begin) }) ||
+			slices.ContainsFunc(proxyEnds, func(end string) bool { return strings.HasSuffix(name, end) }) {
+			return true
+		}
+	}
+	return false
 }
 
 func (g *gate) byHeader(r *http.Request, given string) (login, error) {
