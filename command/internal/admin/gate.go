@@ -101,6 +101,9 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.logIn(w, r, v)
 	case !open && !v.Read:
 		g.unknown(w, r, v)
+	case isStream(r) && r.Method != http.MethodGet:
+		w.Header().Set("Allow", http.MethodGet)
+		g.refuse(w, r, http.StatusMethodNotAllowed, kindUsage, "this goes on for as long as somebody looks: read it with GET")
 	case r.Method == http.MethodPost && !g.sincere(w, r, login, v):
 	case r.URL.Path == "/logout" && r.Method == http.MethodPost:
 		g.logOut(w, r)

@@ -139,6 +139,19 @@ func TestGate_BelievesOnlyTheProxiesOfTheFile(t *testing.T) {
 	}
 }
 
+// A proxy that checks passwords itself passes the header with them on.
+func TestGate_WhomAProxyNamesCountsBeforeAPassword(t *testing.T) {
+	t.Parallel()
+	s := openAt(t, everywhere, "{proxy_header: X-Forwarded-User, proxies: [127.0.0.1], operators: [dora], read_tokens: {grafana: "+readToken+"}}", processA)
+	for _, given := range []string{basic("dora", "a password of the proxy"), "Bearer " + readToken, "Negotiate x"} {
+		a := s.send(request{path: "/api/v1/me", header: map[string]string{"X-Forwarded-User": "dora", "Authorization": given}})
+		require.Equal(t, http.StatusOK, a.status, given)
+		require.Contains(t, a.body, `"name":"dora"`)
+	}
+	a := s.send(request{path: "/api/v1/me", header: map[string]string{"Authorization": "Bearer " + readToken}})
+	require.Contains(t, a.body, `"name":"grafana"`, "the proxy names nobody")
+}
+
 // A proxy on the same machine passes on requests of others.
 func TestGate_ARequestThatWasPassedOnIsNotOfThisMachine(t *testing.T) {
 	t.Parallel()
@@ -472,6 +485,20 @@ func TestGate_AStreamOutlivesTheTimeoutsOfTheListener(t *testing.T) {
 		}
 	}
 	t.Fatalf("the stream ended after %v: %v", time.Since(began), lines.Err())
+}
+
+// Nothing bounds how many of them are open if one is no stream to the gate.
+func TestGate_AStreamIsReadByGETAlone(t *testing.T) {
+	t.Parallel()
+	s := open(t, logins, processA)
+	for _, path := range []string{"/api/v1/events", "/api/v1/events?process=a", "/live", "/processes/a/live"} {
+		for _, method := range []string{http.MethodHead, http.MethodPost} {
+			a := s.send(as(operateToken, method, path, ""))
+			require.Equal(t, http.StatusMethodNotAllowed, a.status, path)
+			require.Equal(t, http.MethodGet, a.header.Get("Allow"))
+		}
+	}
+	require.Equal(t, http.StatusOK, s.send(request{method: http.MethodHead, path: "/"}).status)
 }
 
 func TestGate_StreamsAreBoundedAndEndWithTheDaemon(t *testing.T) {

@@ -175,11 +175,11 @@ func addressOf(r *http.Request) (netip.Addr, bool) {
 
 // login finds out who sends a request. It returns an error for credentials that are wrong, even where none are needed.
 func (g *gate) login(r *http.Request) (login, error) {
+	if l, ok := g.logins.byProxy(r); ok { // a proxy that checks passwords itself passes the header with them on
+		return l, nil
+	}
 	if given := r.Header.Get("Authorization"); given != "" {
 		return g.byHeader(r, given)
-	}
-	if l, ok := g.logins.byProxy(r); ok {
-		return l, nil
 	}
 	if s := g.sessions.find(r); s != nil {
 		return login{name: s.name, read: true, operate: s.operate, by: bySession, session: s}, nil

@@ -15,9 +15,10 @@ const (
 	heartbeat    = 15 * time.Second // after which a quiet stream sends something, so that proxies keep it
 )
 
-// isStream reports whether an answer goes on for as long as somebody looks.
+// isStream reports whether an answer goes on for as long as somebody looks. Only a GET may have it: what is behind the
+// gate would answer a HEAD in the same way.
 func isStream(r *http.Request) bool {
-	return r.Method == http.MethodGet && (r.URL.Path == "/api/v1/events" || r.URL.Path == "/live" || strings.HasSuffix(r.URL.Path, "/live"))
+	return r.URL.Path == "/api/v1/events" || strings.HasSuffix(r.URL.Path, "/live") && r.URL.Path != "/processes/live"
 }
 
 // streamed serves a stream, unless too many are open. Its context ends with the visitor's right to see.
