@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"net/http"
 	"net/netip"
 	"sync"
 	"time"
@@ -30,8 +29,7 @@ func newFailures(now func() time.Time) *failures {
 	return &failures{now: now, of: map[netip.Prefix]failing{}}
 }
 
-func prefixOf(r *http.Request) netip.Prefix {
-	address, _ := addressOf(r)
+func prefixOf(address netip.Addr) netip.Prefix {
 	bits := address.BitLen()
 	if address.Is6() {
 		bits = 64
@@ -41,17 +39,17 @@ func prefixOf(r *http.Request) netip.Prefix {
 }
 
 // full reports whether an address may try no other login now.
-func (f *failures) full(r *http.Request) bool {
+func (f *failures) full(client netip.Addr) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.current(prefixOf(r)).count >= maxFailures
+	return f.current(prefixOf(client)).count >= maxFailures
 }
 
 // note counts a failure, and reports whether the log should have it: not if there are too many.
-func (f *failures) note(r *http.Request) bool {
+func (f *failures) note(client netip.Addr) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	p := prefixOf(r)
+	p := prefixOf(client)
 	now := f.current(p)
 	now.count++
 	if len(f.of) >= maxAddress {

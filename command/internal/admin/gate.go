@@ -50,7 +50,8 @@ type gate struct {
 	hosts    []string
 	logins   *logins
 	sessions *sessions
-	failures *failures
+	failures *failures // passwords that were wrong
+	strays   *failures // tokens that were wrong: they bound the log alone
 	csrf     csrf
 	api      http.Handler
 	streams  chan struct{} // has an element for each stream that is open
@@ -68,7 +69,7 @@ func New(ctx context.Context, c Config) (http.Handler, error) {
 		return nil, err
 	}
 	g := &gate{
-		config: c, hosts: c.Settings.Hosts, logins: logins, sessions: newSessions(ctx, cmp.Or(c.Settings.Session, defaultSession), c.now), failures: newFailures(c.now),
+		config: c, hosts: c.Settings.Hosts, logins: logins, sessions: newSessions(ctx, cmp.Or(c.Settings.Session, defaultSession), c.now), failures: newFailures(c.now), strays: newFailures(c.now),
 		streams: make(chan struct{}, maxStreams), ctx: ctx, cross: http.NewCrossOriginProtection(),
 	}
 	if _, err := rand.Read(g.csrf.key[:]); err != nil {

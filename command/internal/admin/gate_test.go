@@ -45,7 +45,7 @@ func basic(user, password string) string {
 // hash is the bcrypt hash of a password, as the file has it.
 func hash(t testing.TB, password string) string {
 	t.Helper()
-	text, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.MinCost)
+	text, err := bcrypt.GenerateFromPassword([]byte(password), 10)
 	require.NoError(t, err)
 	return string(text)
 }
@@ -313,17 +313,58 @@ func TestGate_BoundsWhatItReads(t *testing.T) {
 
 func TestGate_ManyFailedLoginsAreRefusedForAWhile(t *testing.T) {
 	t.Parallel()
-	s := openAt(t, everywhere, logins, processA)
+	s := openAt(t, everywhere, "{users: {bob: '"+hash(t, "bobs password")+"'}, operate_tokens: {alice: "+operateToken+"}}", processA)
 	session := s.logIn(url.Values{"token": {operateToken}})
-	for range 10 {
-		require.Equal(t, http.StatusUnauthorized, s.send(as("guessed-0123456789-0123456789", http.MethodGet, "/api/v1/me", "")).status)
+	login := func(password string) request {
+		return request{path: "/api/v1/me", header: map[string]string{"Authorization": basic("bob", password)}}
 	}
-	a := s.send(as(operateToken, http.MethodGet, "/api/v1/me", ""))
+	for range 10 {
+		require.Equal(t, http.StatusUnauthorized, s.send(login("guessed-0123456789")).status)
+	}
+	a := s.send(login("bobs password"))
 	require.Equal(t, http.StatusTooManyRequests, a.status)
 	require.NotEmpty(t, a.header.Get("Retry-After"))
-	require.Equal(t, http.StatusTooManyRequests, s.tryLogIn(url.Values{"token": {operateToken}}).status)
+	require.Equal(t, http.StatusTooManyRequests, s.tryLogIn(url.Values{"user": {"bob"}, "password": {"bobs password"}}).status)
 	require.Equal(t, http.StatusOK, s.send(request{path: "/", header: session.header()}).status, "who is in stays in")
+	require.Equal(t, http.StatusOK, s.send(as(operateToken, http.MethodGet, "/api/v1/me", "")).status, "a token")
+	s.logIn(url.Values{"token": {operateToken}})
 	require.NotContains(t, s.log.String(), "guessed-0123456789")
+}
+
+// No one guesses a token. So a program with an old one must not lock out the others at its address.
+func TestGate_WrongTokensLockNobodyOut(t *testing.T) {
+	t.Parallel()
+	s := openAt(t, everywhere, "{users: {bob: '"+hash(t, "bobs password")+"'}, operate_tokens: {alice: "+operateToken+"}}", processA)
+	for range 11 {
+		require.Equal(t, http.StatusUnauthorized, s.send(as("former-0123456789-0123456789", http.MethodGet, "/api/v1/me", "")).status)
+		require.Equal(t, http.StatusUnauthorized, s.tryLogIn(url.Values{"token": {"former-0123456789-0123456789"}}).status)
+	}
+	require.Equal(t, http.StatusOK, s.send(as(operateToken, http.MethodGet, "/api/v1/me", "")).status)
+	s.logIn(url.Values{"token": {operateToken}})
+	s.logIn(url.Values{"user": {"bob"}, "password": {"bobs password"}})
+	require.Equal(t, 10, strings.Count(s.log.String(), "a login of the console failed"), "the log has enough of them")
+	require.NotContains(t, s.log.String(), "former-0123456789")
+}
+
+// All clients of a proxy have its address.
+func TestGate_FailuresAreCountedByTheClientOfAProxy(t *testing.T) {
+	t.Parallel()
+	const settings = "{proxy_header: X-Forwarded-User, proxies: [%s], users: {bob: '%s'}}"
+	hashed := hash(t, "bobs password")
+	for proxy, others := range map[string]int{"127.0.0.1": http.StatusOK, "10.0.0.5": http.StatusTooManyRequests} {
+		t.Run(proxy, func(t *testing.T) {
+			t.Parallel()
+			s := openAt(t, everywhere, fmt.Sprintf(settings, proxy, hashed), processA)
+			login := func(password, client string) int {
+				return s.send(request{path: "/api/v1/me", header: map[string]string{"Authorization": basic("bob", password), "X-Forwarded-For": client}}).status
+			}
+			for i := range 10 {
+				require.Equal(t, http.StatusUnauthorized, login("wrong", fmt.Sprintf("192.0.2.%d, 203.0.113.7", i)), "the client writes all but the last")
+			}
+			require.Equal(t, http.StatusTooManyRequests, login("bobs password", "203.0.113.7"))
+			require.Equal(t, others, login("bobs password", "203.0.113.7, 203.0.113.8"))
+		})
+	}
 }
 
 // browser is what a browser keeps of a login.

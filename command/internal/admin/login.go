@@ -40,6 +40,7 @@ const (
 var (
 	errWrong   = errors.New("this login is not known: see that the token or the password is right")
 	errTooMany = errors.New("too many logins have failed from this address: wait a minute")
+	errGone    = errors.New("the client did not wait for its turn")
 	errScheme  = errors.New("this kind of Authorization is not known: send Bearer with a token, or Basic with a user and a password")
 )
 
@@ -47,6 +48,7 @@ var (
 type logins struct {
 	tokens    []token
 	users     map[string][]byte // bcrypt hashes
+	slowest   []byte            // the one of users that takes the longest
 	operators []string
 	header    string
 	proxies   []netip.Prefix
@@ -77,6 +79,9 @@ func newLogins(s daemon.Admin) (*logins, error) {
 	}
 	for name, hash := range s.Users {
 		l.users[name] = []byte(hash)
+		if costOf(l.users[name]) > costOf(l.slowest) {
+			l.slowest = l.users[name]
+		}
 	}
 	for _, text := range s.Proxies {
 		prefix, err := daemon.ParseNetwork(text)
@@ -86,6 +91,15 @@ func newLogins(s daemon.Admin) (*logins, error) {
 		l.proxies = append(l.proxies, prefix.Masked())
 	}
 	return l, nil
+}
+
+// costOf is the cost of a hash; 0 if it is none.
+func costOf(hash []byte) int {
+	cost, err := bcrypt.Cost(hash)
+	if err != nil {
+		return 0
+	}
+	return cost
 }
 
 func (l *logins) add(name, tokens string, operate bool) {
@@ -110,28 +124,23 @@ func (l *logins) byToken(text string) (login, bool) {
 	return login{name: t.name, read: true, operate: t.operate, by: byToken}, true
 }
 
-// nobody is a hash to compare with where there is no such user, so that the time does not show that.
-var nobody = sync.OnceValue(func() []byte {
-	hash, _ := bcrypt.GenerateFromPassword([]byte("nobody has this password"), bcrypt.DefaultCost) // fails for long passwords alone
-	return hash
-})
+// remembered finds the login of a user whose password was right before. It computes no hash.
+func (l *logins) remembered(user, password string) (login, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.known[digestOf(user, password)] {
+		return login{}, false
+	}
+	return l.ofUser(user), true
+}
 
-// byPassword finds the login of a user. It does not compute the hash of a password again that was right before.
+// byPassword finds the login of a user. It takes as long for a user that does not exist as for the slowest one.
 func (l *logins) byPassword(user, password string) (login, bool) {
 	hash, exists := l.users[user]
-	digest := sha256.Sum256([]byte(user + "\x00" + password))
-	l.mu.Lock()
-	is := l.known[digest]
-	l.mu.Unlock()
-	if !is {
-		if !exists {
-			hash = nobody()
-		}
-		l.hashing <- struct{}{}
-		is = bcrypt.CompareHashAndPassword(hash, []byte(password)) == nil && exists
-		<-l.hashing
+	if !exists {
+		hash = l.slowest
 	}
-	if !is {
+	if bcrypt.CompareHashAndPassword(hash, []byte(password)) != nil || !exists {
 		return login{}, false
 	}
 	l.mu.Lock()
@@ -139,8 +148,16 @@ func (l *logins) byPassword(user, password string) (login, bool) {
 	if len(l.known) >= maxKnown {
 		clear(l.known)
 	}
-	l.known[digest] = true
-	return login{name: user, read: true, operate: slices.Contains(l.operators, user), by: byPassword}, true
+	l.known[digestOf(user, password)] = true
+	return l.ofUser(user), true
+}
+
+func (l *logins) ofUser(user string) login {
+	return login{name: user, read: true, operate: slices.Contains(l.operators, user), by: byPassword}
+}
+
+func digestOf(user, password string) [sha256.Size]byte {
+	return sha256.Sum256([]byte(user + "\x00" + password))
 }
 
 // byProxy finds the login that a proxy names. A header from any other address does not count.
@@ -161,6 +178,25 @@ const maxName = 256
 func (l *logins) isProxy(r *http.Request) bool {
 	address, ok := addressOf(r)
 	return ok && slices.ContainsFunc(l.proxies, func(p netip.Prefix) bool { return p.Contains(address) })
+}
+
+// clientOf is the address of the client: the last one that a proxy of the file names, or else the one from which the
+// request comes. The client itself may have written all that stands before the last one.
+func (l *logins) clientOf(r *http.Request) netip.Addr {
+	address, _ := addressOf(r)
+	lines := r.Header.Values("X-Forwarded-For")
+	if len(lines) == 0 || !l.isProxy(r) {
+		return address
+	}
+	named := lines[len(lines)-1]
+	named = strings.TrimSpace(named[strings.LastIndex(named, ",")+1:])
+	if client, err := netip.ParseAddrPort(named); err == nil {
+		return client.Addr().Unmap().WithZone("")
+	}
+	if client, err := netip.ParseAddr(strings.Trim(named, "[]")); err == nil {
+		return client.Unmap().WithZone("")
+	}
+	return address
 }
 
 // addressOf is the address from which a request comes.
@@ -219,31 +255,57 @@ func (l *logins) forwarded(r *http.Request) bool {
 }
 
 func (g *gate) byHeader(r *http.Request, given string) (login, error) {
-	if g.failures.full(r) {
-		return login{}, errTooMany
-	}
-	var l login
-	var ok bool
 	scheme, rest, _ := strings.Cut(given, " ")
 	switch user, password, basic := r.BasicAuth(); {
 	case basic:
-		l, ok = g.logins.byPassword(user, password)
+		return g.byPassword(r, user, password, scheme)
 	case strings.EqualFold(scheme, "Bearer"):
-		l, ok = g.logins.byToken(strings.TrimSpace(rest))
+		return g.byToken(r, strings.TrimSpace(rest), scheme)
 	default:
 		return login{}, errScheme
 	}
+}
+
+// byToken finds the login of a token. It has too many characters to be guessed, so there is no limit: a program with a
+// former token must not lock out the others at its address.
+func (g *gate) byToken(r *http.Request, text, how string) (login, error) {
+	l, ok := g.logins.byToken(text)
 	if !ok {
-		g.failed(r, scheme)
+		g.failed(r, g.strays, how)
+		return login{}, errWrong
+	}
+	return l, nil
+}
+
+// byPassword finds the login of a user, unless too many passwords from the same address were wrong.
+func (g *gate) byPassword(r *http.Request, user, password, how string) (login, error) {
+	if g.failures.full(g.logins.clientOf(r)) {
+		return login{}, errTooMany
+	}
+	if l, ok := g.logins.remembered(user, password); ok {
+		return l, nil
+	}
+	select {
+	case g.logins.hashing <- struct{}{}:
+		defer func() { <-g.logins.hashing }()
+	case <-r.Context().Done():
+		return login{}, errGone
+	}
+	if g.failures.full(g.logins.clientOf(r)) { // others that came at the same time were wrong
+		return login{}, errTooMany
+	}
+	l, ok := g.logins.byPassword(user, password)
+	if !ok {
+		g.failed(r, g.failures, how)
 		return login{}, errWrong
 	}
 	return l, nil
 }
 
 // failed notes a login that failed. The log has nothing of what was sent.
-func (g *gate) failed(r *http.Request, how string) {
-	address, _ := addressOf(r)
-	if g.failures.note(r) {
-		g.config.Logger.Warn("a login of the console failed", "from", address.String(), "by", strings.ToLower(visible.Start(visible.Line(how), 16)))
+func (g *gate) failed(r *http.Request, in *failures, how string) {
+	client := g.logins.clientOf(r)
+	if in.note(client) {
+		g.config.Logger.Warn("a login of the console failed", "from", client.String(), "by", strings.ToLower(visible.Start(visible.Line(how), 16)))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -160,23 +161,15 @@ func (g *gate) logIn(w http.ResponseWriter, r *http.Request, v visitor.Visitor) 
 	if !g.sincere(w, r, login{by: bySession}, v) {
 		return
 	}
-	if g.failures.full(r) {
-		w.Header().Set("Retry-After", "60")
-		v.LoginFailed = errTooMany.Error()
-		g.loginPage(w, r, v, http.StatusTooManyRequests)
-		return
-	}
-	var l login
-	ok := false
-	if token := strings.TrimSpace(r.PostForm.Get("token")); token != "" {
-		l, ok = g.logins.byToken(token)
-	} else if user := r.PostForm.Get("user"); user != "" {
-		l, ok = g.logins.byPassword(user, r.PostForm.Get("password"))
-	}
-	if !ok {
-		g.failed(r, "the page")
-		v.LoginFailed = errWrong.Error()
-		g.loginPage(w, r, v, http.StatusUnauthorized)
+	l, err := g.byForm(r)
+	if err != nil {
+		status := http.StatusUnauthorized
+		if errors.Is(err, errTooMany) {
+			status = http.StatusTooManyRequests
+			w.Header().Set("Retry-After", "60")
+		}
+		v.LoginFailed = err.Error()
+		g.loginPage(w, r, v, status)
 		return
 	}
 	if former := g.sessions.find(r); former != nil {
@@ -186,6 +179,15 @@ func (g *gate) logIn(w http.ResponseWriter, r *http.Request, v visitor.Visitor) 
 	http.SetCookie(w, g.cookie(r, sessionCookie, text, made.expires.Sub(g.config.now())))
 	g.config.Logger.Info("a login on the page of the console", "name", l.name, "operate", l.operate)
 	http.Redirect(w, r, "/", http.StatusSeeOther)
+}
+
+// byForm finds the login of a form.
+func (g *gate) byForm(r *http.Request) (login, error) {
+	const how = "the page"
+	if user := r.PostForm.Get("user"); user != "" && strings.TrimSpace(r.PostForm.Get("token")) == "" {
+		return g.byPassword(r, user, r.PostForm.Get("password"), how)
+	}
+	return g.byToken(r, strings.TrimSpace(r.PostForm.Get("token")), how)
 }
 
 // logOut ends the session.
