@@ -30,7 +30,8 @@ type Admin struct {
 	OperateTokens map[string]string `knob:"operate_tokens" like:"operate_tokens: {alice: ${ALICE_TOKEN}}" secret:"true"`
 	// Users have a bcrypt hash of their password, by name.
 	//
-	// In the file: users by name, with the bcrypt hash of their password, as `htpasswd -nB NAME` makes it. They may see.
+	// In the file: users by name, with the bcrypt hash of their password, as `htpasswd -nB -C 12 NAME`
+	// makes it (a cost from 10 to 14). They may see.
 	Users map[string]string `knob:"users" like:"users: {bob: ${BOB_HASH}}" secret:"true"`
 	// Operators are the names of users, and of those whom a proxy names, that may also decide.
 	//
@@ -138,14 +139,18 @@ func checkUsers(n yamlfile.Node, a Admin) {
 		if err := checkLogin(name); err != nil {
 			n.Fault("%v", err)
 		}
-		if cost, err := bcrypt.Cost([]byte(a.Users[name])); n.Sound() && (err != nil || cost > maxBcryptCost) {
-			n.Fault("it is not a bcrypt hash with a cost of at most %d: htpasswd -nB %s makes one", maxBcryptCost, visible.Shell(name))
+		if cost, err := bcrypt.Cost([]byte(a.Users[name])); n.Sound() && (err != nil || cost < minBcryptCost || cost > maxBcryptCost) {
+			n.Fault("it is not a bcrypt hash with a cost from %d to %d: htpasswd -nB -C 12 %s makes one", minBcryptCost, maxBcryptCost, visible.Shell(name))
 		}
 	}
 }
 
-// maxBcryptCost bounds how long one login computes: about a second.
-const maxBcryptCost = 14
+// The costs bound how long one login computes: at least about 50 milliseconds, and at most about a second. htpasswd has a
+// cost of 5 by itself, with which a hash that someone gets hold of is soon guessed.
+const (
+	minBcryptCost = 10
+	maxBcryptCost = 14
+)
 
 // checkLogin returns what is wrong with a name that the audit is to have.
 func checkLogin(name string) error {

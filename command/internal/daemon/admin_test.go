@@ -24,7 +24,7 @@ func parseAdmin(settings string) (daemon.Admin, error) {
 
 func TestParse_AdminSettings(t *testing.T) {
 	t.Parallel()
-	hash, err := bcrypt.GenerateFromPassword([]byte("secret"), bcrypt.MinCost)
+	hash, err := bcrypt.GenerateFromPassword([]byte("secret"), 10)
 	require.NoError(t, err)
 	admin, err := parseAdmin(fmt.Sprintf(`{read_tokens: {g: "%s1 %[1]s2"}, operate_tokens: {alice: %[1]s3}, users: {bob: '%s'}, operators: [bob, dora],
   proxy_header: X-Forwarded-User, proxies: "10.0.0.5, fd00::/8", hosts: [console.example], payloads: none, session: 1h}`, aToken, hash))
@@ -41,7 +41,10 @@ func TestParse_AdminSettings(t *testing.T) {
 
 func TestParse_AdminSettingsThatWouldLetAnybodyIn(t *testing.T) {
 	t.Parallel()
+	quick, err := bcrypt.GenerateFromPassword([]byte("secret"), 9)
+	require.NoError(t, err)
 	for settings, want := range map[string]string{
+		"{users: {bob: '" + string(quick) + "'}}":                                 "it is not a bcrypt hash with a cost from 10 to 14: htpasswd -nB -C 12 bob makes one",
 		"{operate_tokens: {alice: short}}":                                        "a token has between 24 and 512 characters, and this one has 5",
 		"{operate_tokens: {alice: ''}}":                                           "it is empty",
 		"{operate_tokens: {'': " + aToken + "}}":                                  "the name of a login has between 1 and 63 bytes",
