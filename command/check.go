@@ -16,7 +16,7 @@ func (c *checkCommand) Run(sys system) error {
 		return err
 	}
 	out := sys.out()
-	for _, problem := range config.ExposedFiles() {
+	for _, problem := range config.Exposed() {
 		fmt.Fprintln(out, "warning:", visible.Inline(problem))
 	}
 	fmt.Fprintf(out, "%s: the file is valid (processes: %s); doctor checks it against the database\n",

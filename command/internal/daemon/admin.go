@@ -186,6 +186,24 @@ func checkProxies(n yamlfile.Node, a Admin) {
 	}
 }
 
+// loopbacks are the networks of a machine itself.
+var loopbacks = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+
+// exposures finds the proxies that every account of this machine can stand in for: it reaches the daemon from the same
+// address, and can name an operator in the header.
+func (a Admin) exposures() (all []exposure) {
+	if len(a.Operators) == 0 {
+		return nil
+	}
+	for _, proxy := range a.Proxies {
+		if network, err := ParseNetwork(proxy); err == nil && slices.ContainsFunc(loopbacks, network.Overlaps) {
+			all = append(all, exposure{"", fmt.Sprintf("admin.proxies has %s, an address of this machine: each of its accounts can send %s with the name of an operator, and decide", proxy, a.ProxyHeader),
+				"give no account of this machine to those who must not decide, or run the proxy on another machine"})
+		}
+	}
+	return all
+}
+
 // ParseNetwork reads an address, or a network.
 func ParseNetwork(text string) (netip.Prefix, error) {
 	if strings.Contains(text, "/") {

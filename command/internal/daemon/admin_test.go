@@ -68,6 +68,24 @@ func TestParse_AdminSettingsThatWouldLetAnybodyIn(t *testing.T) {
 	}
 }
 
+func TestExposed_NamesAProxyThatEveryAccountCanStandInFor(t *testing.T) {
+	t.Parallel()
+	for proxies, want := range map[string]string{
+		"127.0.0.1": "127.0.0.1", "127.0.0.0/8": "127.0.0.0/8", "'::1'": "::1", "'10.0.0.5, 127.9.9.9'": "127.9.9.9", "0.0.0.0/0": "0.0.0.0/0", "10.0.0.5": "", "'fd00::/8'": "",
+	} {
+		for operators, exposed := range map[string]bool{"[dora]": want != "", "[]": false} {
+			config, err := daemon.Parse("f.yaml", []byte("schema: "+schema+"\nadmin: {proxy_header: X-User, proxies: "+proxies+", operators: "+operators+"}\nprocesses:\n"+stdoutProcess), environment(nil), kinds)
+			require.NoError(t, err, proxies)
+			said := strings.Join(config.Exposed(), "\n")
+			if exposed {
+				require.Contains(t, said, "admin.proxies has "+want+", an address of this machine: each of its accounts can send X-User with the name of an operator, and decide: give no account")
+			} else {
+				require.NotContains(t, said, "admin.proxies", proxies+" "+operators)
+			}
+		}
+	}
+}
+
 // What a daemon serves beside metrics and health has every other path, and a gate of its own.
 func TestRun_ServesBesideMetrics(t *testing.T) {
 	t.Parallel()

@@ -130,7 +130,7 @@ func (d *doctor) transport() {
 			"the connection string names several hosts and takes the first that answers, a standby too, where no cursor can be advanced")
 	}
 	d.encrypted("", c)
-	for _, e := range d.config.exposedFiles() {
+	for _, e := range d.config.exposed() {
 		d.find("", Warn, e.fix, "%s", e.problem)
 	}
 	for _, e := range d.config.exposures(c) {

@@ -46,16 +46,19 @@ func (e exposure) warn(log *slog.Logger) {
 	log.Warn(e.problem, args...)
 }
 
-// ExposedFiles names the files that accounts other than their owner can read or write. It checks the files with
-// secrets, such as keys and the files that references name, the configuration itself, and the files that decide whom
-// the program trusts or what it runs.
-func (c Config) ExposedFiles() []string {
+// Exposed names what other accounts of this machine could use, as far as it shows without the database: the files that
+// accounts other than their owner can read or write, and proxies that any account can stand in for. It checks the files
+// with secrets, such as keys and the files that references name, the configuration itself, and the files that decide
+// whom the program trusts or what it runs.
+func (c Config) Exposed() []string {
 	var problems []string
-	for _, e := range c.exposedFiles() {
+	for _, e := range c.exposed() {
 		problems = append(problems, e.problem+": "+e.fix)
 	}
 	return problems
 }
+
+func (c Config) exposed() []exposure { return append(c.exposedFiles(), c.Admin.exposures()...) }
 
 func (c Config) exposedFiles() []exposure {
 	files := namedFiles{secret: slices.Clone(c.secretFiles), trusted: slices.Clone(c.trustedFiles)}

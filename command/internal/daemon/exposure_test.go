@@ -99,7 +99,7 @@ func TestDoctor_WarnsOfFilesWithSecretsThatOthersCanRead(t *testing.T) {
 		loaded, err := daemon.Load(config, nil, environment(nil), kinds)
 		require.NoError(t, err)
 		loaded.Database = pgtest.URL(t)
-		said := strings.Join(loaded.ExposedFiles(), "\n")
+		said := strings.Join(loaded.Exposed(), "\n")
 		require.Equal(t, c.configWarned, strings.Contains(said, config), said)
 		require.Equal(t, c.secretWarned, strings.Contains(said, secret), said)
 		require.NotContains(t, said, literal)
@@ -268,7 +268,7 @@ func exposed(t testing.TB, path string) string {
 	t.Helper()
 	loaded, err := daemon.Load(path, nil, environment(nil), kinds)
 	require.NoError(t, err)
-	return strings.Join(loaded.ExposedFiles(), "\n")
+	return strings.Join(loaded.Exposed(), "\n")
 }
 
 func TestExposedFiles_NamesADirectoryWhereOthersCanReplaceAFile(t *testing.T) {

@@ -78,7 +78,7 @@ func Run(ctx context.Context, c RunConfig) error {
 		crew.monitor.console = handler
 	}
 	c.Logger.Info("starting", "worker", store.Worker(), "processes", c.Config.Names(), "connections", pool.Config().MaxConns)
-	for _, e := range append(c.Config.exposedFiles(), c.Config.exposures(pool.Config().ConnConfig)...) {
+	for _, e := range append(c.Config.exposed(), c.Config.exposures(pool.Config().ConnConfig)...) {
 		e.warn(c.Logger)
 	}
 	return crew.run(newSignals(c, crew), listener)
