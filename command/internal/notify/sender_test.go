@@ -133,7 +133,7 @@ func TestSlack_HasTheFormOfItsWebhooks(t *testing.T) {
 	url, got := receiver(t, http.StatusOK, "ok")
 	m := halted
 	m.Alarms = append([]notify.Alarm{}, m.Alarms...)
-	m.Alarms[0].Process = "<!channel> & co"
+	m.Alarms[0].Process = "<!channel> & co, @everyone at https://evil.example"
 	s := sender(t, notify.Target{Slack: &notify.Slack{URL: url + "/services/T0/B0/hunter2"}})
 	require.NoError(t, s.Send(t.Context(), m))
 	r := <-got
@@ -143,7 +143,9 @@ func TestSlack_HasTheFormOfItsWebhooks(t *testing.T) {
 	require.NoError(t, json.Unmarshal(r.body, &payload))
 	require.Len(t, payload, 1, "services that are compatible know the text alone")
 	text := payload["text"].(string)
-	require.True(t, strings.HasPrefix(text, "*ordered-dispatcher: &lt;!channel&gt; &amp; co is halted*\n"), text)
+	require.True(t, strings.HasPrefix(text, "*ordered-dispatcher: &lt;!channel&gt; &amp; co, @\u200beveryone at https:\u200b//evil.example is halted*\n"), text)
+	require.NotContains(t, text, "@everyone")
+	require.NotContains(t, text, "://")
 	require.NotContains(t, text, "<")
 	require.NotContains(t, s.String(), "hunter2")
 }

@@ -15,8 +15,9 @@ func newSlack(c Slack) slack { return slack{newCaller(c.URL, c.TLS)} }
 // String names scheme and host. The rest of the address is a secret.
 func (s slack) String() string { return "Slack webhook at " + s.caller.String() }
 
-// escaped makes a text one in which nothing is a link, a mention or a command to Slack.
-var escaped = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+// escaped makes a text one in which nothing is a link, a mention or a command to Slack. Services that take the same form
+// also know a mention and a link that are written plainly: a space of no width breaks them.
+var escaped = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "@", "@\u200b", "://", ":\u200b//")
 
 func (s slack) send(ctx context.Context, m Message) error {
 	text := "*" + escaped.Replace(m.Subject()) + "*\n" + escaped.Replace(m.Text())
