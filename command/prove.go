@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/prove"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
@@ -94,7 +96,7 @@ func (c *proveCommand) Run(ctx context.Context, sys system, logger *slog.Logger)
 	var report prove.Report
 	err = config.WithPool(ctx, "prove", func(ctx context.Context, pool *pgxpool.Pool) error {
 		report, err = prove.Run(ctx, pool, prove.Config{Table: source, For: c.For, Every: c.Every, Logger: logger, Began: func(r prove.Report) {
-			fmt.Fprintf(sys.stderr, "measuring %s for %s; Ctrl-C ends it and prints what was seen\n", r.Table, c.For)
+			c.began(sys.stderr, r)
 		}})
 		return err
 	})
@@ -105,6 +107,10 @@ func (c *proveCommand) Run(ctx context.Context, sys system, logger *slog.Logger)
 		return prove.PrintJSON(sys.stdout, report)
 	}
 	return prove.Print(sys.stdout, report)
+}
+
+func (c *proveCommand) began(w io.Writer, r prove.Report) {
+	fmt.Fprintf(w, "measuring %s for %s; Ctrl-C ends it and prints what was seen\n", visible.Inline(r.Table), c.For)
 }
 
 // refusedAsUsage makes wrong use of a table that cannot be read as it is.
