@@ -144,7 +144,7 @@ func TestStatusWatch_OnATerminal(t *testing.T) {
 	p.until("enter open")
 	p.press("q")
 	require.Zero(t, p.wait())
-	require.False(t, p.seen.IsAltScreen())
+	require.Eventually(t, func() bool { return !p.seen.IsAltScreen() }, patience, tick, "what it wrote last arrives after its end")
 }
 
 func TestStatusWatch_ATerminalThatCannotMoveGetsLines(t *testing.T) {
