@@ -64,6 +64,7 @@ type toldTarget struct {
 	*notify.Sender
 	delay time.Duration // of the last failure; 0 after a success
 	until time.Time     // it is not tried before that
+	fault problems      // the last one, by ""; targets are told at the same time, so each has its own
 }
 
 func newNotifier(c RunConfig, pool *pgxpool.Pool, store *cursor.Store) (*notifier, error) {
@@ -77,7 +78,7 @@ func newNotifier(c RunConfig, pool *pgxpool.Pool, store *cursor.Store) (*notifie
 		if err != nil {
 			return nil, err
 		}
-		n.targets = append(n.targets, &toldTarget{Sender: sender})
+		n.targets = append(n.targets, &toldTarget{Sender: sender, fault: problems{}})
 	}
 	for _, p := range c.Config.Processes {
 		if c.Config.objective(p) == 0 {
@@ -230,7 +231,7 @@ func (n *notifier) tell(ctx context.Context, t *toldTarget, due map[alarmKey]due
 	t.delay, t.until = 0, time.Time{}
 	if len(message.Alarms) > 0 {
 		n.count(name, metrics.Sent)
-		n.logged.changes(name, nil)
+		t.fault.changes("", nil)
 		n.log.Info("told a target", "target", t.Sender, "subject", message.Subject(), "alarms", len(message.Alarms))
 	}
 }
@@ -310,7 +311,7 @@ func (n *notifier) failed(t *toldTarget, alarms []notify.Alarm, err error) {
 	}
 	t.until = time.Now().Add(wait)
 	n.count(t.Target().Name, metrics.Failed)
-	if n.logged.changes(t.Target().Name, err) {
+	if t.fault.changes("", err) {
 		n.log.Warn("a target could not be told, and is tried again: deliveries go on", "target", t.Sender, "alarms", len(alarms), "retry_in", wait, "err", err)
 	}
 }

@@ -32,10 +32,9 @@ func TestDesk_FromNewToDeliveredToUnlisted(t *testing.T) {
 	require.Equal(t, rankNew, p.Need.Rank)
 	insert(t, pool, "ann", 3)
 	stop := work(t, config)
-	p = until(t, d, delivered(3))
+	p = until(t, d, func(p Process) bool { return delivered(3)(p) && p.Head == nil })
 	require.Equal(t, "public.bookings", p.Table)
 	require.Equal(t, "stdout", p.Sink)
-	require.Nil(t, p.Head)
 	var tail Tail
 	require.Eventually(t, func() bool { // the records come a moment after the row
 		var err error
