@@ -252,6 +252,43 @@ func TestDecide_AnOrderThatMakesNoSense(t *testing.T) {
 	require.Equal(t, KindMoved, moved.Kind)
 }
 
+func TestDecide_WithoutThePreviewOfThisVerbNothingIsDone(t *testing.T) {
+	t.Parallel()
+	pool, config := fixture(t, plain)
+	d := sit(t, config)
+	insert(t, pool, "ann", 1)
+	stop := work(t, config)
+	until(t, d, delivered(1))
+	stop()
+	decided(t, d, Order{Verb: Pause, Process: "a"})
+	start := &Target{Kind: ToStart}
+	seek, err := d.Preview(t.Context(), Order{Verb: Seek, Process: "a", To: start})
+	require.NoError(t, err)
+	resume, err := d.Preview(t.Context(), Order{Verb: Resume, Process: "a"})
+	require.NoError(t, err)
+	for _, o := range []Order{
+		{Verb: Seek, Process: "a", To: start}, {Verb: Resume, Process: "a"}, {Verb: Skip, Process: "a"}, {Verb: Retry, Process: "a"}, {Verb: Pause, Process: "a"},
+		{Verb: Discard, Process: "a", AllLetters: true},
+	} {
+		wrong := []string{"{}", "null", `{"to":""}`, `{"state":"new","at":""}`, `{"letters":"x","state":"new"}`, "[]"}
+		if o.Verb != Seek {
+			wrong = append(wrong, seek.Expect, resume.Expect+" {}", `{"state":"paused","more":1}`)
+		} else {
+			wrong = append(wrong, resume.Expect, seek.Expect+" {}")
+		}
+		for _, expect := range wrong {
+			_, err := d.Decide(t.Context(), o, Approval{Reason: "a test", Expect: expect, Actor: "alice"})
+			var known *Error
+			require.ErrorAs(t, err, &known, "%s %s", o.Verb, expect)
+			require.Equal(t, KindUsage, known.Kind, "%s %s: %v", o.Verb, expect, err)
+		}
+	}
+	p := until(t, d, func(Process) bool { return true })
+	require.Equal(t, "paused", p.State)
+	_, err = d.Decide(t.Context(), Order{Verb: Seek, Process: "a", To: start}, Approval{Reason: "a test", Expect: seek.Expect, Actor: "alice"})
+	require.NoError(t, err)
+}
+
 func TestPattern_LeavesOutWhatDiffers(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
