@@ -82,5 +82,5 @@ func TestTail_WrongUse(t *testing.T) {
 	}
 	code, stdout, stderr := do(t, address, "tail", "a", "-c", config, "--once")
 	require.Zero(t, code, stderr)
-	require.Empty(t, stdout)
+	require.Contains(t, stdout, "a has not run yet")
 }
