@@ -23,7 +23,7 @@ func follow(ctx context.Context, config daemon.Config, bar *screen.Bar) {
 	defer bar.Show("")
 	ticker := time.NewTicker(screen.WatchInterval)
 	defer ticker.Stop()
-	d := drain{from: map[string]int64{}, to: map[string]int64{}}
+	d := newDrain()
 	for {
 		if err := d.look(ctx, reader); err == nil && ctx.Err() == nil {
 			bar.Show(d.progress().Line(bar.Width()))
@@ -38,9 +38,15 @@ func follow(ctx context.Context, config daemon.Config, bar *screen.Bar) {
 
 // drain is how far processes have come since it began.
 type drain struct {
-	from, to map[string]int64 // sequences: where it began, and where it has caught up
-	more     bool             // more records waited than are counted
-	seen     []count          // of the last looks
+	last      map[string]cursor.Row // at the last look; without a time if there was no cursor
+	delivered map[string]int64      // records since it began
+	total     map[string]int64      // records until it has caught up
+	more      bool                  // more records waited than are counted
+	seen      []count               // of the last looks
+}
+
+func newDrain() *drain {
+	return &drain{last: map[string]cursor.Row{}, delivered: map[string]int64{}, total: map[string]int64{}}
 }
 
 // count is how many records were delivered at a moment.
@@ -51,13 +57,12 @@ type count struct {
 
 // look counts what is delivered. Until it knows how much waits for each process, it asks for that, too.
 func (d *drain) look(ctx context.Context, reader *daemon.StatusReader) error {
-	if len(d.to) == 0 || len(d.to) < len(d.from) {
+	if len(d.total) == 0 || len(d.total) < len(d.last) {
 		all, err := reader.Read(ctx)
 		if err != nil {
 			return err
 		}
-		d.begin(all)
-		d.note(daemon.CountOf(all))
+		d.begin(all, daemon.CountOf(all))
 		return nil
 	}
 	now, err := reader.Count(ctx)
@@ -68,24 +73,16 @@ func (d *drain) look(ctx context.Context, reader *daemon.StatusReader) error {
 }
 
 // begin notes how much waits for each process, as far as it is known. A process without a cursor is asked again.
-func (d *drain) begin(all []daemon.Status) {
+func (d *drain) begin(all []daemon.Status, now daemon.Counted) {
 	for _, s := range all {
-		if _, known := d.to[s.Process]; known {
-			continue
+		if _, known := d.last[s.Process]; !known {
+			d.last[s.Process] = s.Row
 		}
-		if _, known := d.from[s.Process]; !known && s.New {
-			d.from[s.Process] = -1
-			continue
-		}
-		from, known := d.from[s.Process]
-		switch {
-		case !known:
-			d.from[s.Process] = s.Sequence
-		case from < 0 && !s.New: // its numbers may begin past those of a server that was lost
-			d.from[s.Process] = s.Sequence - s.Sequence%cursor.HistoryGap
-		}
-		if s.Lag != nil {
-			d.to[s.Process] = s.Sequence + s.Lag.Records
+	}
+	d.note(now)
+	for _, s := range all {
+		if _, known := d.total[s.Process]; !known && s.Lag != nil && !s.New {
+			d.total[s.Process] = d.delivered[s.Process] + s.Lag.Records
 			d.more = d.more || s.Lag.Records >= table.MaxLagRecords
 		}
 	}
@@ -96,10 +93,16 @@ const memory = 20 * time.Second
 
 func (d *drain) note(now daemon.Counted) {
 	c := count{at: now.At}
-	for process, from := range d.from {
-		if delivered := now.Sequences[process] - from; from >= 0 && delivered > 0 && delivered < cursor.HistoryGap {
-			c.delivered += delivered
+	for process, was := range d.last {
+		if row, has := now.Rows[process]; has && !row.UpdatedAt.IsZero() {
+			n, _ := row.DeliveredSince(was)
+			if was.UpdatedAt.IsZero() { // its numbers may begin past those of a server that was lost
+				n = row.Sequence % cursor.HistoryGap
+			}
+			d.delivered[process] += n
+			d.last[process] = row
 		}
+		c.delivered += d.delivered[process]
 	}
 	d.seen = append(d.seen, c)
 	d.seen = slices.DeleteFunc(d.seen, func(c count) bool { return now.At.Sub(c.at) > memory })
@@ -107,8 +110,8 @@ func (d *drain) note(now daemon.Counted) {
 
 func (d *drain) progress() screen.Progress {
 	p := screen.Progress{More: d.more}
-	for process, to := range d.to {
-		p.Total += to - max(0, d.from[process])
+	for _, total := range d.total {
+		p.Total += total
 	}
 	first, last := d.seen[0], d.seen[len(d.seen)-1]
 	p.Delivered = last.delivered

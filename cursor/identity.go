@@ -98,6 +98,16 @@ const (
 	historyEvery = time.Second // HistoryGap records take longer than that
 )
 
+// DeliveredSince returns how many records were delivered since the row was as before; false if that is not known, since the
+// numbers have leapt: by a seek, a promotion or a restore. What they leap over was not delivered.
+func (r Row) DeliveredSince(before Row) (records int64, ok bool) {
+	n := r.Sequence - before.Sequence
+	if n < 0 || n >= HistoryGap || r.Epoch != before.Epoch && n >= SeekGap {
+		return 0, false
+	}
+	return n, true
+}
+
 var firstHistory = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // Begun returns the row with the numbers of a history that begins at now, and with that history from its

@@ -10,6 +10,19 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 )
 
+func TestDeliveredSince_CountsNoLeap(t *testing.T) {
+	t.Parallel()
+	before := cursor.Row{Sequence: 100, Epoch: 7}
+	for row, want := range map[struct{ sequence, epoch int64 }]int64{
+		{100, 7}: 0, {130, 7}: 30, {130, 8}: 30, {100 + cursor.SeekGap, 7}: cursor.SeekGap, {100 + cursor.SeekGap, 8}: -1,
+		{101 + cursor.HistoryGap, 7}: -1, {99, 7}: -1, {99, 8}: -1,
+	} {
+		n, ok := cursor.Row{Sequence: row.sequence, Epoch: cursor.Epoch(row.epoch)}.DeliveredSince(before)
+		require.Equal(t, want >= 0, ok, row)
+		require.Equal(t, max(0, want), n, row)
+	}
+}
+
 // A cursor restored into another cluster says nothing about what was delivered of
 // the records that are there.
 func TestAcquire_HaltsWhereTheDatabaseWasRestored(t *testing.T) {

@@ -16,9 +16,12 @@ func TestTail_FollowsRecordsAndDecisionsOverARestart(t *testing.T) {
 	address, pool := database(t, 4)
 	receiver := newPicky(t, "4")
 	config := processes(t, map[string]string{"a": "webhook: {url: '" + receiver.URL + "'}"})
-	code, _, _ := do(t, address, "run", "--drain", "-c", config)
+	code, stdout, stderr := do(t, address, "tail", "a", "-c", config, "--once")
+	require.Zero(t, code, stderr)
+	require.Contains(t, stdout, "new        a has not run yet")
+	code, _, _ = do(t, address, "run", "--drain", "-c", config)
 	require.Equal(t, 3, code)
-	code, stdout, stderr := do(t, address, "tail", "a", "-c", config, "--once", "-n", "2")
+	code, stdout, stderr = do(t, address, "tail", "a", "-c", config, "--once", "-n", "2")
 	require.Zero(t, code, stderr)
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
 	require.Contains(t, lines[0], "delivered  record 2, created ")
@@ -79,5 +82,5 @@ func TestTail_WrongUse(t *testing.T) {
 	}
 	code, stdout, stderr := do(t, address, "tail", "a", "-c", config, "--once")
 	require.Zero(t, code, stderr)
-	require.Empty(t, stdout)
+	require.Contains(t, stdout, "a has not run yet")
 }

@@ -46,7 +46,7 @@ func (s *Source) by(ctx context.Context, column, value string, limit int) (recor
 		where = "(\n" + s.config.Where + "\n)"
 	}
 	err = s.ask(ctx, "look for a record of", func(l *layout, ask asker) error {
-		if _, err := ask(fmt.Sprintf("SET LOCAL statement_timeout = %d", s.waits.lookup.Milliseconds())); err != nil {
+		if err := s.hurry(ask); err != nil {
 			return err
 		}
 		columns := "t." + quote(s.config.Columns.ID)
@@ -55,16 +55,28 @@ func (s *Source) by(ctx context.Context, column, value string, limit int) (recor
 		}
 		records, err = l.found(ask(fmt.Sprintf(bySQL, l.keys(s.config), columns, l.sql(), quote(column), where, maxMatches,
 			strings.Join(l.orderBy(s.config), " DESC, "), limit), []byte(value)))
-		switch {
-		case malformed(err):
-			err = errNoValue
-		case slow(err):
-			err = fmt.Errorf("it was not found within %v: an index on %s would lead to it at once: %w", s.waits.lookup, quote(column), err)
-		}
 		return err
 	})
-	if errors.Is(err, errNoValue) {
+	if err = s.missed(column, err); errors.Is(err, errNoValue) {
 		return nil, nil
 	}
 	return records, err
+}
+
+// hurry bounds the search of a transaction.
+func (s *Source) hurry(ask asker) error {
+	_, err := ask(fmt.Sprintf("SET LOCAL statement_timeout = %d", s.waits.lookup.Milliseconds()))
+	return err
+}
+
+// missed is the error of a search for a value of a column. It is errNoValue if no row can have it.
+func (s *Source) missed(column string, err error) error {
+	switch {
+	case malformed(err):
+		return errNoValue
+	case slow(err):
+		return fmt.Errorf("it was not found within %v: an index on %s would lead to it at once: %w", s.waits.lookup, quote(column), err)
+	default:
+		return err
+	}
 }

@@ -26,11 +26,18 @@ func TestLookup_FindsTheRecordsOfAValue(t *testing.T) {
 				found, err = s.ByKey(t.Context(), r.CreatedAt.Format(time.RFC3339Nano), 2)
 				require.NoError(t, err)
 				require.Equal(t, []string{all[first+2].ID, all[first+1].ID}, ids(found))
+				shown, err := s.WithKey(t.Context(), r.CreatedAt.Format(time.RFC3339Nano), 2, 100)
+				require.NoError(t, err)
+				require.Len(t, shown, 2)
+				require.Equal(t, []string{all[first+2].ID, all[first+1].ID}, []string{shown[0].ID, shown[1].ID})
 			}
 			for _, id := range []string{"x", "", "00000000-0000-0000-0000-000000000099", "99999999999999999999"} {
 				found, err := s.ByID(t.Context(), id, 5)
 				require.NoError(t, err, id)
 				require.Empty(t, found)
+				shown, err := s.WithID(t.Context(), id, 5, 100)
+				require.NoError(t, err, id)
+				require.Empty(t, shown)
 			}
 			require.Len(t, readAll(t, s, "", 100), 12) // the source reads on
 		})
@@ -44,7 +51,8 @@ func TestLookup_WithoutAnIndexIsBounded(t *testing.T) {
 	s.waits.lookup = 100 * time.Millisecond
 	_, err := s.ByKey(t.Context(), "2026-01-01 00:00:00Z", 5)
 	require.ErrorContains(t, err, `it was not found within 100ms: an index on "created_at" would lead to it at once`)
-
+	_, err = s.WithKey(t.Context(), "2026-01-01 00:00:00Z", 5, 100)
+	require.ErrorContains(t, err, `it was not found within 100ms: an index on "created_at" would lead to it at once`)
 }
 
 func TestLookup_OfWhatTheSourceDoesNotRead(t *testing.T) {

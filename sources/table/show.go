@@ -28,20 +28,21 @@ type Shown struct {
 // Peek returns the first committed records after a position, at most limit, each with at most maxPayload bytes of its
 // payload. They may not be below the fence yet.
 func (s *Source) Peek(ctx context.Context, after cursor.Position, limit, maxPayload int) ([]Shown, error) {
-	return s.show(ctx, maxPayload, func(l *layout) (string, [][]byte, error) {
+	return s.show(ctx, maxPayload, func(l *layout, _ asker) (string, [][]byte, error) {
 		args, err := l.startAfter(after)
 		return fmt.Sprintf("%s ORDER BY %s LIMIT %d", l.behind(s.config, after == ""), strings.Join(l.orderBy(s.config), ", "), limit), args, err
 	})
 }
 
 // WithID returns the committed records that have an id, as Peek does. Without an index that begins with the id column,
-// the server searches the whole table.
+// the server searches the whole table, for at most 10 s.
 func (s *Source) WithID(ctx context.Context, id string, limit, maxPayload int) ([]Shown, error) {
 	return s.with(ctx, s.config.Columns.ID, id, limit, maxPayload)
 }
 
 // WithKey returns the last committed records that have a key, as Peek does, the newest first. Without an index that
-// begins with the key column, the server searches the whole table. It returns ErrNoKey if the source has none.
+// begins with the key column, the server searches the whole table, for at most 10 s. Of very many records with one key it
+// returns any. It returns ErrNoKey if the source has none.
 func (s *Source) WithKey(ctx context.Context, key string, limit, maxPayload int) ([]Shown, error) {
 	if s.config.Columns.Key == "" {
 		return nil, ErrNoKey
@@ -50,21 +51,26 @@ func (s *Source) WithKey(ctx context.Context, key string, limit, maxPayload int)
 }
 
 func (s *Source) with(ctx context.Context, column, value string, limit, maxPayload int) ([]Shown, error) {
-	all, err := s.show(ctx, maxPayload, func(l *layout) (string, [][]byte, error) {
+	all, err := s.show(ctx, maxPayload, func(l *layout, ask asker) (string, [][]byte, error) {
 		// The type of the parameter is that of the column, so an index of the column serves.
-		where := fmt.Sprintf("t.%s = $1 AND %s", quote(column), l.behind(s.config, true))
-		return fmt.Sprintf("%s ORDER BY %s DESC LIMIT %d", where, strings.Join(l.orderBy(s.config), " DESC, "), limit), [][]byte{[]byte(value)}, nil
+		where, order := l.behind(s.config, true), l.orderBy(s.config)
+		where = fmt.Sprintf(withSQL, strings.Join(order, ", "), l.sql(), quote(column), where, maxMatches, strings.Join(order, " DESC, "), limit)
+		return where, [][]byte{[]byte(value)}, s.hurry(ask)
 	})
-	if malformed(err) {
-		return nil, nil // no record has a value that the type of the column cannot have
+	if err = s.missed(column, err); errors.Is(err, errNoValue) {
+		return nil, nil
 	}
 	return all, err
 }
 
+// withSQL finds the rows first and sorts them then, as bySQL does. The role may not have the right to read each column.
+const withSQL = `(%[1]s) IN (SELECT %[1]s FROM (SELECT %[1]s FROM %[2]s AS t WHERE t.%[3]s = $1 AND %[4]s LIMIT %[5]d) AS t ORDER BY %[6]s DESC LIMIT %[7]d)
+ORDER BY %[6]s DESC`
+
 // show runs a query for records. If the role may not read their contents, it asks for their keys alone.
-func (s *Source) show(ctx context.Context, maxPayload int, query func(*layout) (string, [][]byte, error)) (all []Shown, err error) {
+func (s *Source) show(ctx context.Context, maxPayload int, query func(*layout, asker) (string, [][]byte, error)) (all []Shown, err error) {
 	err = s.ask(ctx, "show records of", func(l *layout, ask asker) error {
-		where, args, err := query(l)
+		where, args, err := query(l, ask)
 		if err != nil {
 			return err
 		}
@@ -77,7 +83,7 @@ func (s *Source) show(ctx context.Context, maxPayload int, query func(*layout) (
 		return all, err
 	}
 	err = s.ask(ctx, "show records of", func(l *layout, ask asker) error {
-		where, args, err := query(l)
+		where, args, err := query(l, ask)
 		if err != nil {
 			return err
 		}

@@ -94,6 +94,7 @@ func (a api) serve(answer answer) http.Handler {
 // statuses are those of HTTP, by why the desk did not answer.
 var statuses = map[desk.Kind]int{
 	desk.KindUsage: http.StatusBadRequest, desk.KindUnknown: http.StatusNotFound, desk.KindMoved: http.StatusConflict, desk.KindRefused: http.StatusUnprocessableEntity,
+	desk.KindOldPrimary: http.StatusUnprocessableEntity, desk.KindPruned: http.StatusUnprocessableEntity,
 	desk.KindLocked: http.StatusConflict, desk.KindBusy: http.StatusTooManyRequests, desk.KindUncertain: http.StatusInternalServerError, desk.KindAway: http.StatusServiceUnavailable,
 }
 

@@ -11,13 +11,13 @@ import (
 // rateSpan is how long a rate is measured: from the look of Read to another one.
 const rateSpan = 500 * time.Millisecond
 
-// Counted is how many records each process had delivered at a moment.
+// Counted is how far each process was at a moment.
 type Counted struct {
-	At        time.Time // of this machine
-	Sequences map[string]int64
+	At   time.Time // of this machine
+	Rows map[string]cursor.Row
 }
 
-// Count returns how many records each process has delivered by now.
+// Count returns how far each process is now.
 func (r *StatusReader) Count(ctx context.Context) (Counted, error) {
 	rows, err := r.store.List(ctx)
 	if err != nil {
@@ -27,18 +27,18 @@ func (r *StatusReader) Count(ctx context.Context) (Counted, error) {
 }
 
 func countRows(rows []cursor.Row) Counted {
-	c := Counted{At: time.Now(), Sequences: map[string]int64{}}
+	c := Counted{At: time.Now(), Rows: map[string]cursor.Row{}}
 	for _, row := range rows {
-		c.Sequences[row.Process] = row.Sequence
+		c.Rows[row.Process] = row
 	}
 	return c
 }
 
-// CountOf returns how many records each process had delivered when its status was read.
+// CountOf returns how far each process was when its status was read.
 func CountOf(all []Status) Counted {
-	c := Counted{At: time.Now(), Sequences: map[string]int64{}}
+	c := Counted{At: time.Now(), Rows: map[string]cursor.Row{}}
 	for _, s := range all {
-		c.Sequences[s.Process] = s.Sequence
+		c.Rows[s.Process] = s.Row
 		if !s.looked.IsZero() {
 			c.At = s.looked
 		}
@@ -47,15 +47,15 @@ func CountOf(all []Status) Counted {
 }
 
 // Since returns how many records a process delivered in a second since an earlier count; false if that is not known.
-// Numbers leap after a restore, and then they count no records.
 func (c Counted) Since(before Counted, process string) (perSecond float64, ok bool) {
-	now, known := c.Sequences[process]
-	then, was := before.Sequences[process]
+	now, known := c.Rows[process]
+	then, was := before.Rows[process]
 	span := c.At.Sub(before.At).Seconds()
-	if !known || !was || span <= 0 || now < then || now-then >= cursor.HistoryGap {
+	n, counts := now.DeliveredSince(then)
+	if !known || !was || span <= 0 || !counts {
 		return 0, false
 	}
-	return float64(now-then) / span, true
+	return float64(n) / span, true
 }
 
 // Rates returns how many records each process delivers in a second, for those that a worker runs. It looks again a

@@ -29,6 +29,9 @@ type TailConfig struct {
 // MaxTailed bounds TailConfig.Last.
 const MaxTailed = 1000
 
+// neverRan is what Tail shows of a process without a cursor.
+const neverRan = "new"
+
 const (
 	tailInterval = 250 * time.Millisecond // between two looks
 	tailRetry    = time.Second            // after a look that failed
@@ -41,8 +44,10 @@ const (
 type Tailed struct {
 	// At is when it happened or, of a record, when it was seen.
 	At time.Time
-	// What is "delivered", "passed" (without a delivery, by the Event), "failed", "away", "back", or the action of an event.
-	What string
+	// What is "delivered", "passed" (without a delivery, by the Event), "failed", "away", "back", "new" (the Process has not
+	// run yet), or the action of an event.
+	What    string
+	Process string // set with "new"
 	// Record is set for a record, with its payload only if that was asked for.
 	Record *processor.Record
 	// Failure is set with "failed".
@@ -125,7 +130,7 @@ func (t *tail) open(p Process, pool *pgxpool.Pool) (err error) {
 func (t *tail) begin(ctx context.Context) error {
 	passage, err := t.op.Since(ctx, t.Process, 0)
 	if errors.Is(err, cursor.ErrUnknown) {
-		return nil // follow waits for its first run
+		return t.neverRan() // follow waits for its first run
 	}
 	if err != nil {
 		return err
@@ -141,7 +146,7 @@ func (t *tail) begin(ctx context.Context) error {
 	t.begun, t.at = true, row.Position
 	if row.Position == cursor.Unplaced {
 		t.begun = false
-		return nil
+		return t.neverRan()
 	}
 	if t.Last > 0 && row.Position > passage.Floor {
 		after, _, err := t.keys.Recent(ctx, row.Position, int64(t.Last), passage.Floor)
@@ -154,6 +159,14 @@ func (t *tail) begin(ctx context.Context) error {
 		}
 	}
 	return t.failure(row)
+}
+
+// neverRan shows that the process has not run, if nothing else will be shown.
+func (t *tail) neverRan() error {
+	if !t.Once {
+		return nil
+	}
+	return t.say(Tailed{What: neverRan, Process: t.Process})
 }
 
 // follow looks again and again.

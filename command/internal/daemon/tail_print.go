@@ -45,6 +45,8 @@ func (o Tailed) detail() string {
 			text += ": " + visible.Line(o.Event.Reason)
 		}
 		return text
+	case o.What == neverRan:
+		return visible.Line(o.Process) + " has not run yet"
 	case o.Problem != "":
 		return "the database does not answer, trying again: " + visible.Line(o.Problem)
 	default:

@@ -37,11 +37,6 @@ const (
 	CauseUnknown Cause = "unknown"
 )
 
-// Causes lists all causes.
-func Causes() []Cause {
-	return []Cause{CauseFence, CauseReceiver, CauseHalt, CauseLimit, CausePause, CauseNobody, CauseLock, CauseBacklog, CauseUnknown}
-}
-
 // Share is how long one cause kept the oldest record waiting.
 type Share struct {
 	Cause   Cause   `json:"cause"`

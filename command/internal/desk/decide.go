@@ -164,9 +164,6 @@ func (d *Desk) decideOne(ctx context.Context, o Order, decision cursor.Decision,
 	}
 	decision.Expect = expect.At
 	if o.Verb == Seek {
-		if expect.To == nil {
-			return Decided{}, wrong("expect is not that of a seek: make a preview first")
-		}
 		o.To = &Target{Kind: ToPosition, Value: string(*expect.To)}
 	}
 	outcome, err := d.operate(ctx, o, decision)
@@ -211,7 +208,7 @@ func (o Order) expect(outcome daemon.Outcome) expected {
 	var e expected
 	switch {
 	case before.UpdatedAt.IsZero():
-		e.State = "new"
+		e.State = stateNew
 	case o.Verb == Pause || o.Verb == Resume:
 		e.State = string(before.State)
 	default:
@@ -265,5 +262,5 @@ func (a Approval) check(v Verb) (expected, error) {
 	case len(reason) > maxReason:
 		return expected{}, wrong("the reason is too long: write at most 2000 bytes")
 	}
-	return parseExpected(a.Expect)
+	return parseExpected(a.Expect, v)
 }

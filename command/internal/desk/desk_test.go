@@ -10,7 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
 // receiver answers with a status, and a text that quotes nothing.
@@ -224,6 +226,37 @@ func TestFind_ByKeyIdAndDedupKey(t *testing.T) {
 	require.Equal(t, map[string]Place{"4": Ahead}, places(t, d, Search{By: ByDedup, Text: key}))
 }
 
+func TestFind_WhatWasNotDelivered(t *testing.T) {
+	t.Parallel()
+	var status atomic.Int64
+	status.Store(http.StatusOK)
+	pool, config := fixture(t, toWebhook(receiver(t, &status), ", on_poison: dead_letter"))
+	config.Processes[0].Start = processor.End
+	insert(t, pool, "ann", 2)
+	d := sit(t, config)
+	stop := work(t, config)
+	until(t, d, func(p Process) bool { return p.State == "running" })
+	insert(t, pool, "ann", 1)
+	until(t, d, delivered(1))
+	status.Store(http.StatusUnprocessableEntity)
+	insert(t, pool, "ann", 1)
+	until(t, d, delivered(2))
+	stop()
+	require.Equal(t, map[string]Place{"1": Before, "2": Before, "3": Delivered, "4": DeadLettered}, places(t, d, Search{By: ByKey, Text: "ann"}))
+	var tail Tail
+	require.Eventually(t, func() bool {
+		var err error
+		tail, err = d.Tail(t.Context(), "a", "", 10)
+		return err == nil && len(tail.Records) > 0 && tail.Next == until(t, d, delivered(2)).Position
+	}, patience, 20*time.Millisecond)
+	require.Len(t, tail.Records, 1, "neither those before the start nor the one that was put aside")
+	require.Equal(t, "3", tail.Records[0].ID)
+
+	pgtest.Exec(t, pool, "DELETE FROM od.dead_letter")
+	require.Equal(t, map[string]Place{"4": PutAside}, places(t, d, Search{By: ByID, Text: "4"}))
+	require.Equal(t, Passed, passed(operator.Fate{}, nil), "the audit does not go back so far")
+}
+
 func TestDecide_AnOrderThatMakesNoSense(t *testing.T) {
 	t.Parallel()
 	_, config := fixture(t, plain)
@@ -249,6 +282,43 @@ func TestDecide_AnOrderThatMakesNoSense(t *testing.T) {
 	var moved *Error
 	require.ErrorAs(t, err, &moved)
 	require.Equal(t, KindMoved, moved.Kind)
+}
+
+func TestDecide_WithoutThePreviewOfThisVerbNothingIsDone(t *testing.T) {
+	t.Parallel()
+	pool, config := fixture(t, plain)
+	d := sit(t, config)
+	insert(t, pool, "ann", 1)
+	stop := work(t, config)
+	until(t, d, delivered(1))
+	stop()
+	decided(t, d, Order{Verb: Pause, Process: "a"})
+	start := &Target{Kind: ToStart}
+	seek, err := d.Preview(t.Context(), Order{Verb: Seek, Process: "a", To: start})
+	require.NoError(t, err)
+	resume, err := d.Preview(t.Context(), Order{Verb: Resume, Process: "a"})
+	require.NoError(t, err)
+	for _, o := range []Order{
+		{Verb: Seek, Process: "a", To: start}, {Verb: Resume, Process: "a"}, {Verb: Skip, Process: "a"}, {Verb: Retry, Process: "a"}, {Verb: Pause, Process: "a"},
+		{Verb: Discard, Process: "a", AllLetters: true},
+	} {
+		wrong := []string{"{}", "null", `{"to":""}`, `{"state":"new","at":""}`, `{"letters":"x","state":"new"}`, "[]"}
+		if o.Verb != Seek {
+			wrong = append(wrong, seek.Expect, resume.Expect+" {}", `{"state":"paused","more":1}`)
+		} else {
+			wrong = append(wrong, resume.Expect, seek.Expect+" {}")
+		}
+		for _, expect := range wrong {
+			_, err := d.Decide(t.Context(), o, Approval{Reason: "a test", Expect: expect, Actor: "alice"})
+			var known *Error
+			require.ErrorAs(t, err, &known, "%s %s", o.Verb, expect)
+			require.Equal(t, KindUsage, known.Kind, "%s %s: %v", o.Verb, expect, err)
+		}
+	}
+	p := until(t, d, func(Process) bool { return true })
+	require.Equal(t, "paused", p.State)
+	_, err = d.Decide(t.Context(), Order{Verb: Seek, Process: "a", To: start}, Approval{Reason: "a test", Expect: seek.Expect, Actor: "alice"})
+	require.NoError(t, err)
 }
 
 func TestPattern_LeavesOutWhatDiffers(t *testing.T) {

@@ -57,7 +57,7 @@ func (b *board) readDetail(ctx context.Context, row cursor.Row, d detail) detail
 	source, err := b.reader.Source(row.Process)
 	d.head, d.headProblem = nil, ""
 	if err == nil && source != nil && row.Position != cursor.Unplaced {
-		d, err = d.read(ctx, source, row)
+		d, err = d.read(ctx, source, b.reader.Operator(), row)
 	}
 	if err != nil {
 		d.headProblem = b.clean(err)
@@ -75,7 +75,7 @@ func (b *board) readDetail(ctx context.Context, row cursor.Row, d detail) detail
 }
 
 // read reads the record at the head, and those that were delivered since the last look.
-func (d detail) read(ctx context.Context, source *table.Source, row cursor.Row) (detail, error) {
+func (d detail) read(ctx context.Context, source *table.Source, op *operator.Operator, row cursor.Row) (detail, error) {
 	heads, err := source.Peek(ctx, row.Position, 1, MaxPayload)
 	if err != nil {
 		return d, err
@@ -92,22 +92,28 @@ func (d detail) read(ctx context.Context, source *table.Source, row cursor.Row) 
 	case d.tailFull && row.Position < d.tailTo: // after a seek back
 		d.tail, d.tailFull = nil, false
 	}
-	limit, floor := int64(firstTail), cursor.Position("")
+	passage, err := op.Since(ctx, row.Process, 0)
+	if err != nil {
+		return d, err
+	}
+	limit, floor := int64(firstTail), passage.Floor
 	if d.tailFull {
-		limit, floor = MaxTail, d.tailTo
-	}
-	from, _, err := source.Recent(ctx, row.Position, limit, floor)
-	if err != nil {
-		return d, err
-	}
-	passed, err := source.Peek(ctx, from, int(limit), 0)
-	if err != nil {
-		return d, err
+		limit, floor = MaxTail, max(floor, d.tailTo)
 	}
 	d.tail = slices.Clone(d.tail) // an answer may still use it
-	for _, p := range passed {
-		if p.Position <= row.Position {
-			d.tail = append(d.tail, masked(recordOf(p, row)))
+	if floor < row.Position {
+		from, _, err := source.Recent(ctx, row.Position, limit, floor)
+		if err != nil {
+			return d, err
+		}
+		records, err := source.Peek(ctx, from, int(limit), 0)
+		if err != nil {
+			return d, err
+		}
+		for _, r := range records {
+			if r.Position <= row.Position && passage.Fate(r.Position).Delivered {
+				d.tail = append(d.tail, masked(recordOf(r, row)))
+			}
 		}
 	}
 	if len(d.tail) > maxTailKept {

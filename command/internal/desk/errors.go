@@ -2,6 +2,7 @@ package desk
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -16,10 +17,14 @@ type Kind string
 
 // The kinds of an Error.
 const (
-	KindUsage     Kind = "usage"     // the question is wrong
-	KindUnknown   Kind = "unknown"   // no such process or dead letter
-	KindMoved     Kind = "moved"     // not what the preview showed: look again
-	KindRefused   Kind = "refused"   // the state of the process does not allow it
+	KindUsage   Kind = "usage"   // the question is wrong
+	KindUnknown Kind = "unknown" // no such process or dead letter
+	KindMoved   Kind = "moved"   // not what the preview showed: look again
+	KindRefused Kind = "refused" // the state of the process does not allow it, or the receiver
+	// KindOldPrimary: this server may be an old primary. Order.Fenced allows it.
+	KindOldPrimary Kind = "old_primary"
+	// KindPruned: retention has removed records after the place of a seek. Order.Pruned allows it.
+	KindPruned    Kind = "pruned"
 	KindLocked    Kind = "locked"    // another session has the row: try again
 	KindBusy      Kind = "busy"      // too many ask at once: try again
 	KindUncertain Kind = "uncertain" // it may have been done: see the history
@@ -60,12 +65,18 @@ func kindOf(err error) Kind {
 		return KindLocked
 	case errors.Is(err, cursor.ErrNoDeadLetter), errors.Is(err, cursor.ErrUnknown):
 		return KindUnknown
-	case errors.As(err, &pruned), errors.Is(err, cursor.ErrHalted), errors.Is(err, cursor.ErrPaused),
-		errors.Is(err, cursor.ErrDeleted), errors.Is(err, cursor.ErrRenamed), errors.Is(err, operator.ErrNotFailing), errors.Is(err, operator.ErrOldPrimary):
+	case errors.As(err, &pruned):
+		return KindPruned
+	case errors.Is(err, operator.ErrOldPrimary):
+		return KindOldPrimary
+	case errors.Is(err, cursor.ErrHalted), errors.Is(err, cursor.ErrPaused),
+		errors.Is(err, cursor.ErrDeleted), errors.Is(err, cursor.ErrRenamed), errors.Is(err, operator.ErrNotFailing):
 		return KindRefused
 	case errors.As(err, &usage):
 		return KindUsage
-	case errors.As(err, &refusal), processor.IsPermanent(err):
+	case errors.As(err, &refusal) && (strings.HasPrefix(refusal.Code, "53") || strings.HasPrefix(refusal.Code, "57")): // it is full, or stops
+		return KindAway
+	case processor.IsPermanent(err): // the receiver's answer
 		return KindRefused
 	default:
 		return KindAway

@@ -48,12 +48,18 @@ type Place string
 
 // The places.
 const (
-	// Delivered: the cursor has passed it, and nothing is known that says otherwise.
+	// Delivered: it was delivered in its turn.
 	Delivered Place = "delivered"
 	// Skipped: an operator passed over it.
 	Skipped Place = "skipped"
 	// Sought: a seek passed over it.
 	Sought Place = "passed over"
+	// Before: it comes before the place at which the process began.
+	Before Place = "before the start"
+	// PutAside: it was put aside, and its dead letter is not there any more.
+	PutAside Place = "put aside"
+	// Passed: the cursor has passed it, and the audit does not show how.
+	Passed Place = "passed"
 	// DeadLettered: it was put aside, and is open.
 	DeadLettered Place = "dead letter"
 	// Replayed and Discarded: it was put aside, and then delivered late, or never.

@@ -69,6 +69,8 @@ type Letter struct {
 	ResolvedAt *time.Time `json:"resolved_at"`
 	ResolvedBy string     `json:"resolved_by"`
 	Reason     string     `json:"reason"`
+	// Amended reports that the payload is the one that an operator had given to the record.
+	Amended bool `json:"amended"`
 }
 
 // Letters lists dead letters, without headers and payloads.
@@ -163,14 +165,12 @@ func (d *Desk) Letter(ctx context.Context, id int64, sight Sight) (letter Letter
 func (d *Desk) letterOf(l cursor.DeadLetter, sight Sight) Letter {
 	f := failureOf(l.Failure)
 	f.RecordID, f.Position, f.Error = l.RecordID, string(l.Position), d.board.cleanText(l.Failure.Error)
-	payload := l.Payload[:min(len(l.Payload), MaxPayload)]
-	row := cursor.Row{Process: l.Process}
-	r := recordOf(table.Shown{Record: processor.Record{
-		Position: l.Position, Table: l.Table, ID: l.RecordID, Key: l.Key, Type: l.Type, CreatedAt: l.CreatedAt, Headers: l.Headers, Payload: payload},
-		Bytes: int64(len(l.Payload)), Withheld: l.Withheld}, row)
+	record := processor.OfLetter(l)
+	record.Payload = record.Payload[:min(len(record.Payload), MaxPayload)]
+	r := recordOf(table.Shown{Record: record, Bytes: int64(len(l.Payload)), Withheld: l.Withheld}, cursor.Row{Process: l.Process})
 	return Letter{
 		ID: l.ID, Process: l.Process, At: l.At.UTC(), Sequence: l.Sequence, Record: sight.seen(r), Failure: f,
-		Resolution: cmp.Or(string(l.Resolution), "open"), ResolvedAt: moment(l.ResolvedAt), ResolvedBy: l.ResolvedBy, Reason: l.Reason,
+		Resolution: cmp.Or(string(l.Resolution), "open"), ResolvedAt: moment(l.ResolvedAt), ResolvedBy: l.ResolvedBy, Reason: l.Reason, Amended: l.Amended(),
 	}
 }
 

@@ -72,7 +72,7 @@ func (m *memory) noteRow(row cursor.Row, now time.Time) {
 		row.Failure != nil && row.Failure.Attempts != was.Failure.Attempts {
 		m.stale = true
 	}
-	n := counted(was, row)
+	n, _ := row.DeliveredSince(was)
 	m.delivered += n
 	m.samples = append(m.samples, sample{now, m.delivered})
 	if len(m.samples) > maxSamples {
@@ -84,16 +84,6 @@ func (m *memory) noteRow(row cursor.Row, now time.Time) {
 	b := m.bucket(now)
 	b.delivered += n
 	b.looked += min(now.Sub(at), SparkStep)
-}
-
-// counted is how many records were delivered between two rows. A seek, a promotion and a restore let the sequence leap:
-// what it leaps over was not delivered.
-func counted(was, now cursor.Row) int64 {
-	n := now.Sequence - was.Sequence
-	if n < 0 || now.Epoch != was.Epoch && n >= cursor.SeekGap {
-		return 0
-	}
-	return n
 }
 
 // latencyOf is how long after its creation the last record was delivered; nil if its position has no time.

@@ -15,10 +15,8 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
-const (
-	lettersOfAll = 500  // dead letters of one id, of all processes
-	movesBack    = 1000 // events of a process that may have passed a record over
-)
+// lettersOfAll bounds the dead letters of one id, of all processes.
+const lettersOfAll = 500
 
 // finding is one search.
 type finding struct {
@@ -71,7 +69,15 @@ func (f *finding) of(ctx context.Context, p daemon.Process) error {
 	if err != nil {
 		return err
 	}
-	row, has := f.rows[p.Name]
+	if len(records) == 0 {
+		return nil
+	}
+	passage, err := f.op.Since(ctx, p.Name, 0)
+	has := err == nil
+	if err != nil && !errors.Is(err, cursor.ErrUnknown) {
+		return err
+	}
+	row := passage.Row
 	if len(records) > MaxSightings {
 		records = records[:MaxSightings]
 		f.found.More = append(f.found.More, p.Name)
@@ -88,7 +94,7 @@ func (f *finding) of(ctx context.Context, p daemon.Process) error {
 		}
 		s := Sighting{Process: p.Name, Record: record, Cursor: string(row.Position), Place: Unborn}
 		if has {
-			if err := f.place(ctx, &s, row, source); err != nil {
+			if err := f.place(ctx, &s, passage, source); err != nil {
 				return err
 			}
 		}
@@ -136,15 +142,15 @@ func (f *finding) ask(ctx context.Context, source *table.Source) ([]table.Shown,
 }
 
 // place finds out where a record is for a process.
-func (f *finding) place(ctx context.Context, s *Sighting, row cursor.Row, source *table.Source) error {
-	at := cursor.Position(s.Record.Position)
+func (f *finding) place(ctx context.Context, s *Sighting, passage operator.Passage, source *table.Source) error {
+	at, row := cursor.Position(s.Record.Position), passage.Row
 	letters, err := f.op.LettersOfRecord(ctx, s.Process, s.Record.ID, 1)
 	if err != nil {
 		return err
 	}
 	if len(letters) > 0 && letters[0].Position == at {
 		letter := f.desk.letterOf(letters[0], Masked)
-		s.Letter, s.Failure, s.Place = &letter, &letter.Failure, placeOf(letters[0])
+		s.Letter, s.Failure = &letter, &letter.Failure
 	}
 	if row.Failure != nil && row.Failure.Position == at {
 		failure := failureOf(*row.Failure)
@@ -162,16 +168,13 @@ func (f *finding) place(ctx context.Context, s *Sighting, row cursor.Row, source
 		return err
 	}
 	s.Between, s.Capped = span.Total, span.Total >= table.MaxLagRecords
-	switch {
-	case at > row.Position:
+	if at > row.Position {
 		s.Between = max(0, s.Between-1) // itself
 		s.Place = ahead(s)
 		return nil
-	case s.Letter != nil:
-		return nil
 	}
-	s.Place, err = f.passed(ctx, s.Process, at)
-	return err
+	s.Place = passed(passage.Fate(at), s.Letter)
+	return nil
 }
 
 // ahead is the place of a record after the cursor.
@@ -187,31 +190,39 @@ func ahead(s *Sighting) Place {
 }
 
 // placeOf is the place of a record that was put aside.
-func placeOf(l cursor.DeadLetter) Place {
+func placeOf(l Letter) Place {
 	switch l.Resolution {
-	case cursor.Replayed:
+	case string(cursor.Replayed):
 		return Replayed
-	case cursor.Discarded:
+	case string(cursor.Discarded):
 		return Discarded
 	default:
 		return DeadLettered
 	}
 }
 
-// passed is how the cursor passed a record: the last event that concerns it decides.
-func (f *finding) passed(ctx context.Context, process string, at cursor.Position) (Place, error) {
-	events, err := f.op.Events(ctx, process, "skip,seek", movesBack)
-	for _, e := range events {
-		switch {
-		case e.Action == "skip" && e.To == at:
-			return Skipped, err
-		case e.Action == "seek" && e.From < at && at <= e.To:
-			return Sought, err
-		case e.Action == "seek" && e.To < at && at <= e.From: // back: it was delivered after that
-			return Delivered, err
-		}
+// passed is how the cursor passed a record. letter is the one of it; nil if there is none.
+func passed(fate operator.Fate, letter *Letter) Place {
+	omitted := ""
+	if fate.Omitted != nil {
+		omitted = fate.Omitted.Action
 	}
-	return Delivered, err
+	switch {
+	case fate.Delivered:
+		return Delivered
+	case letter != nil && (omitted == "" || omitted == "dead_letter"):
+		return placeOf(*letter)
+	case omitted == "skip":
+		return Skipped
+	case omitted == "seek":
+		return Sought
+	case omitted == "dead_letter":
+		return PutAside
+	case fate.Before:
+		return Before
+	default:
+		return Passed
+	}
 }
 
 // gone adds records that only a dead letter has.
@@ -249,7 +260,7 @@ func (s Sighting) text() string {
 	case Next:
 		return "it is the next record of " + process
 	case Failing:
-		return fmt.Sprintf("%s is stuck on it: %d attempts failed", process, s.Failure.Attempts)
+		return fmt.Sprintf("%s is stuck on it, %s", process, cursor.Failure{Attempts: s.Failure.Attempts, First: s.Failure.First}.Tried())
 	case Ahead:
 		return fmt.Sprintf("%s has not come to it yet: %s come before it", process, count)
 	case DeadLettered:
@@ -262,6 +273,12 @@ func (s Sighting) text() string {
 		return fmt.Sprintf("%s skipped it, %s before where it is now", process, count)
 	case Sought:
 		return fmt.Sprintf("a seek of %s passed over it, %s before where it is now", process, count)
+	case PutAside:
+		return fmt.Sprintf("%s put it aside as a dead letter that is not there any more, %s before where it is now", process, count)
+	case Before:
+		return fmt.Sprintf("%s has not delivered it: it comes before the place at which it began, %s before where it is now", process, count)
+	case Passed:
+		return fmt.Sprintf("%s has passed it, and the audit does not show how: it is %s past it", process, count)
 	case Gone:
 		return fmt.Sprintf("its row is gone, or is another one now: dead letter %d of %s has it, which is %s", s.Letter.ID, process, s.Letter.Resolution)
 	default:

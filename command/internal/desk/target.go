@@ -2,6 +2,9 @@ package desk
 
 import (
 	"encoding/json"
+	"errors"
+	"io"
+	"strings"
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
@@ -70,9 +73,32 @@ func (e expected) String() string {
 	return string(text)
 }
 
-func parseExpected(text string) (e expected, err error) {
-	if text == "" || json.Unmarshal([]byte(text), &e) != nil {
-		return e, wrong("expect must be the one that the preview returned: make a preview first")
+// parseExpected reads what a preview of a verb returned. It must have exactly what such a preview has: with less, a
+// decision would compare nothing.
+func parseExpected(text string, v Verb) (e expected, err error) {
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if decoder.Decode(&e) == nil && e.of(v) {
+		if _, err := decoder.Token(); errors.Is(err, io.EOF) {
+			return e, nil
+		}
 	}
-	return e, nil
+	return expected{}, wrong("expect must be the one that the preview of this " + string(v) + " returned: make a preview first")
 }
+
+// of reports whether a preview of a verb can have returned it.
+func (e expected) of(v Verb) bool {
+	if v == Replay || v == Discard {
+		return e == expected{Letters: e.Letters} && e.Letters != ""
+	}
+	if e.Letters != "" || (e.To != nil) != (v == Seek) {
+		return false
+	}
+	if v == Pause || v == Resume {
+		return e.At == nil && e.State != ""
+	}
+	return e.At != nil && e.State == "" || e.At == nil && e.State == stateNew
+}
+
+// stateNew is the state of a process that has no row yet.
+const stateNew = "new"

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
@@ -341,7 +342,8 @@ func (m *move) pause(ctx context.Context) error {
 
 // tooLong adds the next step to the error of a search that took the server too long.
 func tooLong(err error) error {
-	if strings.Contains(err.Error(), "57014") {
+	var refusal *pgconn.PgError
+	if errors.As(err, &refusal) && refusal.Code == "57014" {
 		return fmt.Errorf("%w: the server looked for the first row that was not delivered, in the order of the table. Delete rows that are delivered, "+
 			"or name a position with --after", err)
 	}

@@ -154,14 +154,12 @@ func refusal(err error, o desk.Order, in room, csrf string) *panel {
 		out.Title = "Something has changed since"
 		out.Sentences = [][]words{newProse("The preview does not hold any more, so nothing was done. Look at a new one.")}
 		out.Form = &form{URL: in.preview, Back: in.back, Button: "New preview", Tone: "main", Hidden: repeat(o, csrf)}
-	case desk.KindRefused:
-		if (o.Verb == desk.Retry || o.Verb == desk.Seek) && !o.Fenced {
-			checks := []check{{"fenced", "I have made sure that this server is the only primary"}}
-			if o.Verb == desk.Seek && !o.Pruned {
-				checks = append(checks, check{"pruned", "I accept that retention has removed rows after that place"})
-			}
-			out.Form = &form{URL: in.preview, Back: in.back, Button: "Preview again", Hidden: repeat(o, csrf), Checks: checks}
-		}
+	case desk.KindOldPrimary:
+		out.Form = &form{URL: in.preview, Back: in.back, Button: "Preview again", Hidden: repeat(o, csrf),
+			Checks: []check{{"fenced", "I have made sure that this server is the only primary"}}}
+	case desk.KindPruned:
+		out.Form = &form{URL: in.preview, Back: in.back, Button: "Preview again", Hidden: repeat(o, csrf),
+			Checks: []check{{"pruned", "I accept that retention has removed rows after that place"}}}
 	}
 	return out
 }
@@ -181,7 +179,7 @@ func statusOf(err error) int {
 		return http.StatusUnprocessableEntity
 	case desk.KindUnknown:
 		return http.StatusNotFound
-	case desk.KindMoved, desk.KindRefused, desk.KindLocked:
+	case desk.KindMoved, desk.KindRefused, desk.KindOldPrimary, desk.KindPruned, desk.KindLocked:
 		return http.StatusConflict
 	case desk.KindBusy, desk.KindAway:
 		return http.StatusServiceUnavailable

@@ -78,7 +78,7 @@ func newSighting(i int, s desk.Sighting) sighting {
 
 // relative says how far a record is from the cursor.
 func relative(s desk.Sighting) string {
-	before := []desk.Place{desk.Delivered, desk.Skipped, desk.Sought, desk.DeadLettered, desk.Replayed, desk.Discarded}
+	before := []desk.Place{desk.Delivered, desk.Skipped, desk.Sought, desk.Before, desk.PutAside, desk.Passed, desk.DeadLettered, desk.Replayed, desk.Discarded}
 	more := ""
 	if s.Capped {
 		more = " or more"

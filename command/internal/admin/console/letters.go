@@ -183,6 +183,9 @@ func (c *Console) letter(w http.ResponseWriter, r *http.Request) {
 	if l.ResolvedAt != nil {
 		page.Facts = append(page.Facts, said("resolved", momentOf(l.ResolvedAt).Text), said("by", l.ResolvedBy), said("reason", l.Reason))
 	}
+	if l.Amended {
+		page.Facts = append(page.Facts, said("amended", "its payload is the one that an operator had given to the record"))
+	}
 	page.Payload, page.Masked = payloadOf(l.Record)
 	c.show(w, http.StatusOK, "letter", page)
 }

@@ -165,7 +165,7 @@ var tones = map[string]string{
 	"running": "ok", "paused": "idle", "halted": "bad", "failing": "warn", "cannot read": "bad", "no worker": "bad", "new": "idle",
 	"error": "bad", "warning": "warn", "note": "idle",
 	"open": "bad", "replayed": "ok", "discarded": "idle",
-	"delivered": "ok", "dead letter": "bad", "next": "warn", "skipped": "idle", "passed over": "idle", "waiting": "idle",
+	"delivered": "ok", "dead letter": "bad", "next": "warn", "skipped": "idle", "passed over": "idle", "before the start": "idle", "put aside": "bad", "passed": "idle", "waiting": "idle",
 }
 
 func newStanding(word string) standing {

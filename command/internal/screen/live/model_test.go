@@ -166,6 +166,9 @@ func TestView_MeasuresRateCurveAndTimeLeft(t *testing.T) {
 	s := fleetOf(20)[3]
 	s.Sequence += cursor.HistoryGap
 	require.Len(t, trace.add(noon.Add(20*time.Second), s), 1, "numbers that leap count no records")
+	s = fleetOf(20)[3]
+	s.Sequence, s.Epoch = s.Sequence+cursor.SeekGap, s.Epoch+1
+	require.Len(t, trace.add(noon.Add(20*time.Second), s), 1, "nor do those of a seek")
 }
 
 func TestView_ADecisionShowsItsDryRunAsksForAReasonAndCarriesTheVersion(t *testing.T) {

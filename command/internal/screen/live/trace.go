@@ -21,9 +21,9 @@ const (
 
 // point is what one look saw of a process.
 type point struct {
-	at       time.Time
-	sequence int64
-	waiting  int64 // -1: not known, or more than are counted
+	at      time.Time
+	row     cursor.Row
+	waiting int64 // -1: not known, or more than are counted
 }
 
 // trace is what was seen of a process, oldest first.
@@ -31,12 +31,14 @@ type trace []point
 
 // add notes a look. A sequence that goes back or leaps counts no records, so the trace begins anew.
 func (t trace) add(at time.Time, s daemon.Status) trace {
-	p := point{at: at, sequence: s.Sequence, waiting: -1}
+	p := point{at: at, row: s.Row, waiting: -1}
 	if s.Lag != nil && s.Lag.Records < table.MaxLagRecords {
 		p.waiting = s.Lag.Records
 	}
-	if n := len(t); n > 0 && (p.sequence < t[n-1].sequence || p.sequence-t[n-1].sequence >= cursor.HistoryGap) {
-		t = nil
+	if n := len(t); n > 0 {
+		if _, counts := p.row.DeliveredSince(t[n-1].row); !counts {
+			t = nil
+		}
 	}
 	t = append(t, p)
 	for len(t) > 1 && at.Sub(t[0].at) > memory {
@@ -62,7 +64,7 @@ func (t trace) rate() (float64, bool) {
 		return 0, false
 	}
 	from, to := t.since(rateSpan), t[len(t)-1]
-	return float64(to.sequence-from.sequence) / to.at.Sub(from.at).Seconds(), true
+	return float64(to.row.Sequence-from.row.Sequence) / to.at.Sub(from.at).Seconds(), true
 }
 
 // left returns when nothing will wait any more, if records go on to become fewer as in the last half minute; false if
@@ -121,7 +123,7 @@ func (t trace) between(from, to time.Time) float64 {
 	if span <= 0 {
 		return -1
 	}
-	return float64(last.sequence-first.sequence) / span
+	return float64(last.row.Sequence-first.row.Sequence) / span
 }
 
 // at returns the last point at a moment or before, or else the first one.
