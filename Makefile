@@ -186,6 +186,10 @@ receivers: ## Receivers of all languages behind a daemon that is killed 30 times
 	CI=true $(GO) run ./internal/pgtest/withpg $(GO) test -count=1 -timeout 20m $(ARGS) ./proof/receivers -args -kills 30
 
 # They show the fleet of TestPictures, so they are made anew after each change of a page.
+.PHONY: console-times
+console-times: ## How quick the page of 1,000 processes is, as ratios; on a quiet machine. Needs: as test; chromium
+	CI=true CONSOLE_TIMES=1 $(GO) run ./internal/pgtest/withpg $(GO) test -count=1 -v -run TestMany ./proof/console
+
 .PHONY: screenshots
 screenshots: ## The pictures of the console in docs/images, light and dark. Needs: as test; chromium, and the fonts of .ci/run
 	CI=true CONSOLE_SHOTS=$(CURDIR)/docs/images $(GO) run ./internal/pgtest/withpg $(GO) test -count=1 -run TestPictures ./proof/console

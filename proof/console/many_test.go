@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"os"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -42,8 +43,8 @@ const keystroke = `(() => {
 	return filter / plain;
 })()`
 
-// A large fleet is as quick as a small one: rows off the screen cost nothing, and a filter hides rows at once. The figures
-// are ratios, since this machine may be busy.
+// A large fleet is as quick as a small one: rows off the screen cost nothing, and a filter hides rows at once. With
+// CONSOLE_TIMES it is measured, too, as ratios.
 func TestMany_AThousandProcessesWithoutLag(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, process{"orders", "orders", ""})
@@ -59,22 +60,30 @@ func TestMany_AThousandProcessesWithoutLag(t *testing.T) {
 	p.says("#counts", "1\u202f000")
 
 	drawn := value[int](p, `[...document.querySelectorAll("[data-row] a")].filter(a => a.checkVisibility({contentVisibilityAuto: true})).length`)
+	require.Less(t, drawn, 200, "rows off the screen are not laid out")
+	if os.Getenv("CONSOLE_TIMES") != "" {
+		p.quick()
+	}
+
+	p.do(chromedp.SendKeys(chromedp.CSS("[data-filter]"), "tenant07 0007"))
+	p.until(`document.querySelectorAll("[data-row]:not([hidden])").length === 1 && document.querySelector("#shown").textContent === "1"`)
+	p.open("/?group=prefix&q=tenant")
+	require.Equal(t, 40, value[int](p, `document.querySelectorAll("tr.group").length`))
+}
+
+// quick measures the page of the large fleet. A busy machine may fail it, so it is for make console-times alone.
+func (p *tab) quick() {
+	p.t.Helper()
 	filtering := best(func() float64 { return value[float64](p, keystroke) })
 	scrolling := best(func() float64 { return p.scrolling(400) / p.scrolling(0) })
 	loading := best(func() float64 {
 		small := p.loading("/?q=orders")
 		return p.loading("/?sort=name") / small
 	})
-	t.Logf("1,000 processes: they load in %.1f times the time of one; %d rows drawn; a keystroke takes %.2f times a plain list; a frame takes %.2f times an idle one", loading, drawn, filtering, scrolling)
-	require.Less(t, drawn, 200, "rows off the screen are not laid out")
-	require.Less(t, filtering, 3.0)
-	require.Less(t, scrolling, 3.0)
-	require.Less(t, loading, 20.0)
-
-	p.do(chromedp.SendKeys(chromedp.CSS("[data-filter]"), "tenant07 0007"))
-	p.until(`document.querySelectorAll("[data-row]:not([hidden])").length === 1 && document.querySelector("#shown").textContent === "1"`)
-	p.open("/?group=prefix&q=tenant")
-	require.Equal(t, 40, value[int](p, `document.querySelectorAll("tr.group").length`))
+	p.t.Logf("1,000 processes: they load in %.1f times the time of one; a keystroke takes %.2f times a plain list; a frame takes %.2f times an idle one", loading, filtering, scrolling)
+	require.Less(p.t, filtering, 3.0)
+	require.Less(p.t, scrolling, 3.0)
+	require.Less(p.t, loading, 20.0)
 }
 
 // scrolling is how long a frame takes while the page scrolls by so many pixels in each.
