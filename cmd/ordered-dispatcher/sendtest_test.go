@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -23,12 +24,12 @@ func TestSendTest_ReachesTheReceiverAndChangesNothing(t *testing.T) {
 	t.Parallel()
 	address, pool := database(t, 3)
 	const secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
-	applied := 0
+	var applied atomic.Int32
 	box, err := inbox.New(inbox.Config{Receiver: "test", RefuseGaps: true})
 	require.NoError(t, err)
 	pgtest.Exec(t, pool, box.SQL())
 	handler, err := box.Handler(pool, inbox.HandlerConfig{Secret: secret}, func(context.Context, pgx.Tx, inbox.Request) error {
-		applied++
+		applied.Add(1)
 		return nil
 	})
 	require.NoError(t, err)
@@ -43,7 +44,7 @@ func TestSendTest_ReachesTheReceiverAndChangesNothing(t *testing.T) {
 		cursors := func() string {
 			return pgtest.Value[string](t, pool, "SELECT coalesce(string_agg(c::text, ';'), '') FROM public.cursor c")
 		}
-		before, rows, calls := notes(), cursors(), applied
+		before, rows, calls := notes(), cursors(), applied.Load()
 		code, stdout, stderr := do(t, address, "send-test", "a", "-c", config)
 		require.Zero(t, code, stderr)
 		require.Empty(t, stdout)
@@ -51,17 +52,17 @@ func TestSendTest_ReachesTheReceiverAndChangesNothing(t *testing.T) {
 		require.Contains(t, strings.Join(strings.Fields(stderr), " "), "(dedup key ordered-test/")
 		require.Equal(t, before, notes())
 		require.Equal(t, rows, cursors())
-		require.Equal(t, calls, applied)
+		require.Equal(t, calls, applied.Load())
 	}
 	sent()
 	code, _, stderr := do(t, address, "run", "--drain", "-c", config)
 	require.Zero(t, code, stderr)
-	require.Equal(t, 3, applied)
+	require.EqualValues(t, 3, applied.Load())
 	sent()
 	insert(t, pool, 2)
 	code, _, stderr = do(t, address, "run", "--drain", "-c", config)
 	require.Zero(t, code, stderr)
-	require.Equal(t, 5, applied)
+	require.EqualValues(t, 5, applied.Load())
 
 	wrong := processes(t, map[string]string{"a": "webhook: {url: '" + server.URL + "', secret: 'whsec_d3Jvbmd3cm9uZ3dyb25nd3Jvbmd3cm9uZ3dyb25n'}"})
 	code, _, stderr = do(t, address, "send-test", "a", "-c", wrong)
