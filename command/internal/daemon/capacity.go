@@ -105,9 +105,21 @@ func (c Config) connections(pool *pgxpool.Pool) int32 {
 	return n
 }
 
+// ConsoleConns is how many connections the console opens at most: those of its desk, and one of its doctor.
+const ConsoleConns = 9
+
+// consoleConns returns how many connections the console of a worker opens at most. A file in which no one can log in
+// has none: it may be looked at on the machine itself, but that is not what the server is sized for.
+func (c Config) consoleConns() int32 {
+	if !c.Admin.Logins() {
+		return 0
+	}
+	return ConsoleConns
+}
+
 // needs describes how many connections a worker opens.
 func (c Config) needs(pool *pgxpool.Pool) string {
-	return fmt.Sprintf("this worker opens up to %d connections (2 for each of %d processes and 2 more, or pool_max_conns; and 1 for each sql sink with a url on this server)",
+	return fmt.Sprintf("this worker opens up to %d connections (2 for each of %d processes and 2 more, 1 for listen_token, 1 for notify, or pool_max_conns; and 1 for each sql sink with a url on this server)",
 		c.connections(pool), len(c.Processes))
 }
 

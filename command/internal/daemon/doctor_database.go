@@ -99,22 +99,32 @@ func (d *doctor) connections(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	need, allowed := connsFor(len(d.config.Processes)), d.pool.Config().MaxConns
-	if allowed < need {
-		d.find("", Refuse, fmt.Sprintf("remove pool_max_conns, or raise it to %d", need),
-			"%d processes need %d connections, and pool_max_conns allows %d", len(d.config.Processes), need, allowed)
+	least, need, allowed := connsFor(len(d.config.Processes)), d.config.poolConns(), d.pool.Config().MaxConns
+	fix := fmt.Sprintf("remove pool_max_conns, or raise it to %d", need)
+	switch {
+	case allowed < least:
+		d.find("", Refuse, fix, "%d processes need %d connections, and pool_max_conns allows %d", len(d.config.Processes), need, allowed)
+	case allowed < need:
+		d.find("", Warn, fix, "%d processes, with listen_token and notify, need %d connections, and pool_max_conns allows %d: they will wait for each other",
+			len(d.config.Processes), need, allowed)
 	}
 	if d.pooled {
 		return nil // the pooler has limits of its own, and does not show them
 	}
-	opens := d.config.connections(d.pool)
+	needed := d.config.connections(d.pool)
+	console := d.config.consoleConns()
+	opens := needed + console
+	worker := fmt.Sprintf("each worker opens up to %d connections", opens)
+	if console > 0 {
+		worker += fmt.Sprintf(" (%d of them for the console)", console)
+	}
 	for _, l := range limits {
 		switch {
-		case l.allowed < opens:
-			d.find("", Refuse, l.repair(opens), "each worker opens up to %d connections, and %s is %d", opens, l.name, l.allowed)
+		case l.allowed < needed: // without room for its console, a worker starts
+			d.find("", Refuse, l.repair(opens), "%s, and %s is %d", worker, l.name, l.allowed)
 			return nil
 		case l.lacks(opens) > 0:
-			d.find("", Warn, l.repair(opens), "each worker opens up to %d connections, and %s is %d, of which %d are in use", opens, l.name, l.allowed, l.used)
+			d.find("", Warn, l.repair(opens), "%s, and %s is %d, of which %d are in use", worker, l.name, l.allowed, l.used)
 			return nil
 		}
 	}
@@ -172,7 +182,7 @@ func (d *doctor) pooler(ctx context.Context) error {
 			return nil
 		}
 		d.find("", Note, "", "the connection goes through a pooler: it must hold %d server connections for each worker, and let a transaction be idle for as long as a sink call takes; "+
-			"migrate needs a connection without it", connsFor(len(d.config.Processes)))
+			"migrate needs a connection without it", d.config.poolConns()+d.config.consoleConns())
 		return nil
 	})
 }

@@ -185,6 +185,29 @@ func TestDoctor_CountsConnections(t *testing.T) {
 	requireFinding(t, doctor(t, config), daemon.Finding{"", daemon.Refuse, "each worker opens up to 4 connections, and the CONNECTION LIMIT of role", "CONNECTION LIMIT 4"})
 }
 
+// A worker needs more connections than its processes: one for receivers, one for the notifier, and those of the
+// console, without which it still starts.
+func TestDoctor_CountsConnectionsOfNotifyAndOfTheConsole(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	config := configure(t, with(t, pgtest.URL(t), "pool_max_conns", "4"), stdoutProcess+`listen_token: receivers-may-ask-with-this
+notify: {targets: {ops: {webhook: {url: "https://ops.example/"}}}}
+admin: {read_tokens: {grafana: a-token-of-24-characters}}
+`)
+	requireFinding(t, doctor(t, config), daemon.Finding{"", daemon.Warn, "with listen_token and notify, need 6 connections, and pool_max_conns allows 4", "raise it to 6"})
+
+	role, address := login(t, pool)
+	config.Database = address
+	exec(t, pool, "ALTER ROLE "+role+" CONNECTION LIMIT 14")
+	requireFinding(t, doctor(t, config), daemon.Finding{"", daemon.Warn, "each worker opens up to 15 connections (9 of them for the console), and the CONNECTION LIMIT of role", "CONNECTION LIMIT 15"})
+	exec(t, pool, "ALTER ROLE "+role+" CONNECTION LIMIT 15")
+	for _, f := range doctor(t, config) {
+		require.NotContains(t, f.Problem, "connections")
+	}
+	exec(t, pool, "ALTER ROLE "+role+" CONNECTION LIMIT 5")
+	requireFinding(t, doctor(t, config), daemon.Finding{"", daemon.Refuse, "each worker opens up to 15 connections", "CONNECTION LIMIT 15"})
+}
+
 func TestDoctor_RefusesAReadOnlyServer(t *testing.T) {
 	t.Parallel()
 	database(t)

@@ -34,6 +34,19 @@ const (
 // connsFor returns how many connections that many processes need.
 func connsFor(processes int) int32 { return int32(processes*connsPerProcess + spareConns) }
 
+// poolConns returns how many connections the pool of a worker has: one more for the questions of receivers, and one for
+// the notifier.
+func (c Config) poolConns() int32 {
+	n := connsFor(len(c.Processes))
+	if c.ListenToken != "" {
+		n++
+	}
+	if len(c.Notify.Targets) > 0 {
+		n++
+	}
+	return n
+}
+
 // enoughConns refuses a pool in which processes would wait for each other's connections.
 func enoughConns(allowed int32, processes int) error {
 	if need := connsFor(processes); allowed < need {

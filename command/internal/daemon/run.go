@@ -115,11 +115,8 @@ func (c Config) openAs(ctx context.Context, log *slog.Logger, name func(applicat
 	if err != nil {
 		return nil, nil, &UsageError{fmt.Errorf("database: %w", err)}
 	}
-	if c.ListenToken != "" && !given(c.Database, "pool_max_conns", "") {
-		config.MaxConns++ // for the questions of receivers
-	}
-	if len(c.Notify.Targets) > 0 && !given(c.Database, "pool_max_conns", "") {
-		config.MaxConns++ // for the notifier
+	if !given(c.Database, "pool_max_conns", "") {
+		config.MaxConns = c.poolConns()
 	}
 	if c.conns > 0 {
 		config.MaxConns, config.MaxConnIdleTime = c.conns, apartIdle
