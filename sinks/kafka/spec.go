@@ -59,5 +59,5 @@ func (c Config) Untestable() string {
 	if c.TransactionalID == "" {
 		return ""
 	}
-	return "a test would take the transactional_id, and Kafka would fence the worker that has it: `doctor` checks the brokers and the rights"
+	return "a test would take the transactional_id, and Kafka would fence the worker that has it: to try the brokers, use a copy of the file without it"
 }

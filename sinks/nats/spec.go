@@ -105,5 +105,5 @@ func (c Config) Files() (secret, trusted []string) { return []string{c.LoginFile
 
 // Untestable returns why no test can go to the stream: each record names the one before it, and a claim begins an epoch.
 func (c Config) Untestable() string {
-	return "each record of the stream names the one before it, so the next one would be refused after a test, and the worker would have to claim the stream anew: `doctor` checks the server, the stream and the rights"
+	return "each record of the stream names the one before it, so the next one would be refused after a test, and the worker would have to claim the stream anew: `doctor` looks at the server and the stream"
 }

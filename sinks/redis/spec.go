@@ -61,5 +61,5 @@ func (c Config) Exposures() []sinks.Finding {
 
 // Untestable returns why no test can go to the stream: each record needs the one before it.
 func (c Config) Untestable() string {
-	return "a record is appended only after the one before it, so a test would be refused, or the next record would be: `doctor` checks the server and the rights"
+	return "a record is appended only after the one before it, so a test would be refused, or the next record would be: `doctor` looks at the server"
 }

@@ -219,5 +219,5 @@ func (c Config) Untestable() string {
 	if c.URL == "" {
 		return ""
 	}
-	return "the statements would be committed in the other database, beside the notes by which records are applied once: `doctor` checks the server and the rights"
+	return "the statements would be committed in the other database, beside the notes by which records are applied once: `doctor` looks at the server and the rights"
 }
