@@ -42,6 +42,7 @@ var arrows = map[string][]string{
 	"internal/pgurl":          {"internal/bounded"},
 	"internal/pgwall":         {},
 	"internal/plaintext":      {},
+	"internal/quantity":       {},
 	"internal/signature":      {},
 	"readmodel":               {"internal/knob", "internal/packed", "internal/visible", "cursor", "processor"},
 	"outbox":                  {"claim", "internal/packed", "internal/pgname", "internal/pgshape", "internal/zstd", "sources/table"},
@@ -56,9 +57,9 @@ var arrows = map[string][]string{
 	"payload":                 {"claim", "internal/packed", "internal/zstd", "processor"},
 	"upcast":                  {"internal/packed", "internal/visible", "processor"},
 	"inbox":                   {"internal/signature"},
-	"command/internal/prove":  {"cursor", "processor", "sources/table", "internal/pgname", "internal/visible"},
-	"command/internal/screen": {"command/internal/daemon", "command/internal/screen", "cursor", "cursor/operator", "processor", "sources/table", "internal/visible"},
-	"command/internal/notify": {"internal/child", "internal/knob", "internal/plaintext", "internal/secret", "internal/signature", "internal/visible"},
+	"command/internal/prove":  {"cursor", "processor", "sources/table", "internal/pgname", "internal/quantity", "internal/visible"},
+	"command/internal/screen": {"command/internal/daemon", "command/internal/screen", "cursor", "cursor/operator", "processor", "sources/table", "internal/quantity", "internal/visible"},
+	"command/internal/notify": {"internal/child", "internal/knob", "internal/plaintext", "internal/quantity", "internal/secret", "internal/signature", "internal/visible"},
 }
 
 // inside are the packages of the program that each of these may import: daemon <- desk <- admin. visitor is what
@@ -207,7 +208,7 @@ func arrow(from, to string) bool {
 		return slices.Contains(inside[unitOf(from)], unitOf(to)) || unitOf(from) == unitOf(to)
 	}
 	if below(from, "command/internal/daemon") {
-		return to == "stores" || below(to, "claim", "cursor", "payload", "processor", "retention", "sources", "upcast", "sinks", "readmodel", "shadow", "migrations", "outbox", "internal/answer", "internal/bounded", "internal/knob", "internal/outcome", "internal/pgname", "internal/pgurl", "internal/pgwall", "internal/plaintext", "internal/prepared", "internal/privilege", "internal/secret", "internal/visible", "command/internal/daemon", "command/internal/notify")
+		return to == "stores" || below(to, "claim", "cursor", "payload", "processor", "retention", "sources", "upcast", "sinks", "readmodel", "shadow", "migrations", "outbox", "internal/answer", "internal/bounded", "internal/knob", "internal/outcome", "internal/pgname", "internal/pgurl", "internal/pgwall", "internal/plaintext", "internal/prepared", "internal/privilege", "internal/quantity", "internal/secret", "internal/visible", "command/internal/daemon", "command/internal/notify")
 	}
 	origin := "" // the nearest one: arrows may also have a directory below another one
 	for dir := range arrows {
