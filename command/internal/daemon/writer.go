@@ -20,7 +20,7 @@ type heldBack struct {
 }
 
 // String puts all of it into one sentence.
-func (h heldBack) String() string { return h.problem + "; next: " + h.next }
+func (h heldBack) String() string { return withNext(h.problem, h.next) }
 
 // waitForIt is the next step for a transaction that is not known to hold up the first record.
 const waitForIt = "wait until it ends"

@@ -104,8 +104,9 @@ type Holder struct {
 	Since       *time.Time `json:"since"`
 	State       string     `json:"state"`
 	Command     string     `json:"command"`
-	// Text is a sentence with all of it, and with what to do.
+	// Text is a sentence with all of it, and Next what to do.
 	Text string `json:"text"`
+	Next string `json:"next"`
 }
 
 // Span is a time in which something held a process up.
@@ -207,7 +208,8 @@ func (b *board) process(name string, sight Sight, now time.Time) (Process, error
 		p.History = []Event{}
 	}
 	for _, w := range m.status.Holding {
-		p.HeldBy = append(p.HeldBy, Holder{w.PID, w.GID, w.Application, w.User, moment(w.Since), w.State, w.Command, visible.Inline(m.status.HeldBy(w))})
+		text, next := m.status.HeldBy(w)
+		p.HeldBy = append(p.HeldBy, Holder{w.PID, w.GID, w.Application, w.User, moment(w.Since), w.State, w.Command, visible.Inline(text), visible.Inline(next)})
 	}
 	for _, s := range slices.Backward(m.spans) {
 		s.From, s.To = s.From.UTC(), s.To.UTC()

@@ -120,11 +120,10 @@ func newBlocker(p desk.Process) *sheet {
 			s.Facts = append(s.Facts, f)
 		}
 	}
-	_, next, _ := strings.Cut(h.Text, "; next: ")
-	next, s.SQL = nextStep(next)
+	next, sql := nextStep(h.Next)
 	if next != "" {
 		s.Facts = append(s.Facts, said("what to do", next))
 	}
-	s.SQL = visible.Text(s.SQL)
+	s.SQL = visible.Text(sql)
 	return s
 }
