@@ -52,9 +52,9 @@ func (r *StatusReader) Store() *cursor.Store { return r.store }
 func (r *StatusReader) Secrets() secret.Set { return r.secrets }
 
 // HeldBy describes how a transaction is in the way of the records of the process, and what to do about it.
-func (s Status) HeldBy(w table.Writer) (problem, next string) {
+func (s Status) HeldBy(w table.Writer) Hold {
 	h := s.heldBy("records", w)
-	return h.problem, h.next
+	return Hold{HoldWriter, h.problem, h.next, h.sql}
 }
 
 // Paused is how long the reader has waited so far, in all, only to look a second time.

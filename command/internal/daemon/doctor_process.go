@@ -79,7 +79,7 @@ func (d *doctor) lockers(ctx context.Context) error {
 	for _, l := range d.long.operators {
 		fix := l.Fix()
 		if l.TimesHiddenFrom != "" {
-			fix = adviceOn(l)
+			fix, _ = adviceOn(l) // SQL would need those times
 		}
 		d.find(l.Process, heldFor(l.Since, now), fix, "its row is locked by an operator's session, %s, and no worker can deliver until that ends", l)
 	}

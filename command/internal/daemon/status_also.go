@@ -21,7 +21,7 @@ func (s Status) also() []Hold {
 		return []Hold{*s.unwatched()}
 	case s.promoted != "":
 		return []Hold{{HoldPromoted, fmt.Sprintf("a standby was promoted since its last change of worker (%s), and workers may still deliver from the old primary", s.promoted),
-			"fence the old primary, unless that is done"}}
+			"fence the old primary, unless that is done", ""}}
 	default:
 		return nil
 	}

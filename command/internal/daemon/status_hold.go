@@ -19,17 +19,29 @@ type Hold struct {
 	Text string
 	// Next is what to do about it; "" if Text has it, or if there is nothing to do.
 	Next string
+	// SQL goes with Next, which ends before it; "" if there is none to run at once.
+	SQL string
 }
 
 // String puts all of it into one line.
-func (h Hold) String() string { return withNext(h.Text, h.Next) }
+func (h Hold) String() string { return withNext(h.Text, h.Next, h.SQL) }
 
 // withNext puts a problem and the next step into one sentence.
-func withNext(problem, next string) string {
-	if next == "" {
+func withNext(problem, next, sql string) string {
+	switch {
+	case next == "":
 		return problem
+	case sql == "":
+		return problem + "; next: " + next
+	default:
+		return problem + "; next: " + next + ": " + sql
 	}
-	return problem + "; next: " + next
+}
+
+// lockedBy is the hold of a session that has a lock.
+func lockedBy(l cursor.Locker, format string, args ...any) *Hold {
+	next, sql := l.Step()
+	return &Hold{Kind: HoldLocked, Text: fmt.Sprintf(format, args...), Next: next, SQL: sql}
 }
 
 // HoldKind is the kind of reason that can hold delivery up.
@@ -69,54 +81,56 @@ func (s Status) hold() *Hold {
 	case s.New:
 		return nil
 	case s.State == cursor.Paused && s.Failure != nil && s.Failure.OfServer():
-		return &Hold{HoldPaused, fmt.Sprintf("paused%s, and `resume` is refused: %s", s.pausedBy(), visible.Line(s.Failure.Error)), ""}
+		return &Hold{HoldPaused, fmt.Sprintf("paused%s, and `resume` is refused: %s", s.pausedBy(), visible.Line(s.Failure.Error)), "", ""}
 	case s.State == cursor.Paused:
-		return &Hold{HoldPaused, "paused" + s.pausedBy(), fmt.Sprintf("`ordered-dispatcher resume %s`", visible.Shell(s.Process))}
+		return &Hold{HoldPaused, "paused" + s.pausedBy(), fmt.Sprintf("`ordered-dispatcher resume %s`", visible.Shell(s.Process)), ""}
 	case s.State == cursor.Halted:
 		return s.halted()
 	case stranger >= 0:
 		l := s.lockers[stranger]
-		return &Hold{HoldLocked, fmt.Sprintf("the cursor's row is locked by %s: no worker can deliver", visible.Line(l.String())), l.Advice()}
+		return lockedBy(l, "the cursor's row is locked by %s: no worker can deliver", visible.Line(l.String()))
 	case s.deserted && len(s.strangers) > 0 && s.strangers[0].Certain:
 		l := s.strangers[0]
-		return &Hold{HoldLocked, fmt.Sprintf("records wait, and %s has locked the cursor table: no worker can deliver", visible.Line(l.String())), l.Advice()}
+		return lockedBy(l, "records wait, and %s has locked the cursor table: no worker can deliver", visible.Line(l.String()))
 	case s.deserted && len(s.strangers) > 0 && s.live:
 		l := s.strangers[0]
-		return &Hold{HoldLocked, fmt.Sprintf("records wait, and no worker holds the cursor's row, although one is there: %s %s",
-			visible.Line(l.String()), l.Locks()), "read the worker's log. If the row is locked: " + l.Advice()}
+		h := lockedBy(l, "records wait, and no worker holds the cursor's row, although one is there: %s %s", visible.Line(l.String()), l.Locks())
+		h.Next = "read the worker's log. If the row is locked: " + h.Next
+		return h
 	case torn >= 0:
 		l := s.lockers[torn]
-		return &Hold{HoldLocked, "the cursor's row is locked by " + visible.Line(l.String()), l.Advice()}
+		return lockedBy(l, "the cursor's row is locked by %s", visible.Line(l.String()))
 	case len(s.blockers) > 0:
 		l := s.blockers[0]
-		return &Hold{HoldLocked, fmt.Sprintf("%s waits for %s: nothing is written down or delivered", s.waiter(), l.Lock()), l.Advice()}
+		return lockedBy(l, "%s waits for %s: nothing is written down or delivered", s.waiter(), l.Lock())
 	case s.operator != nil:
-		return &Hold{HoldLocked, fmt.Sprintf("the cursor's row is locked by %s: no worker can deliver", operating(*s.operator)), adviceOn(*s.operator)}
+		next, sql := adviceOn(*s.operator)
+		return &Hold{HoldLocked, fmt.Sprintf("the cursor's row is locked by %s: no worker can deliver", operating(*s.operator)), next, sql}
 	case s.Failure != nil && s.absent: // before the next attempt, which no worker makes
 		return s.unwatched()
 	case s.Failure != nil && s.deserted:
 		return s.untried()
 	case s.Failure != nil:
-		return &Hold{HoldFailing, s.failing(), ""}
+		return &Hold{HoldFailing, s.failing(), "", ""}
 	case lease >= 0 && s.lockers[lease].Replicating:
-		return &Hold{HoldLocked, visible.Line(s.lockers[lease].String()) + ": " + cursor.WhileReplicating, cursor.KeepReplicating}
+		return &Hold{HoldLocked, visible.Line(s.lockers[lease].String()) + ": " + cursor.WhileReplicating, cursor.KeepReplicating, ""}
 	case lease >= 0 && slowDatabase(s.lockers[lease]):
 		return &Hold{HoldLocked, fmt.Sprintf("its worker %s waits for the database, and not for the receiver: a command of %s has been running for %s",
-			visible.Line(s.Holder), visible.Line(s.lockers[lease].String()), round(s.lockers[lease].Running)), "see what it waits for in pg_stat_activity"}
+			visible.Line(s.Holder), visible.Line(s.lockers[lease].String()), round(s.lockers[lease].Running)), "see what it waits for in pg_stat_activity", ""}
 	case lease >= 0 && s.bounds.longCall(s.lockers[lease]):
 		return &Hold{HoldSink, fmt.Sprintf("a call of the receiver has been running since %s, by worker %s",
-			moment(s.bounds.calledAt(s.lockers[lease])), visible.Line(s.Holder)), "see what the receiver does; its time-out ends the call. " + pinned(s.bounds)}
+			moment(s.bounds.calledAt(s.lockers[lease])), visible.Line(s.Holder)), "see what the receiver does; its time-out ends the call. " + pinned(s.bounds), ""}
 	case s.veiled != nil && s.lasts():
 		problem, next := s.hidden()
-		return &Hold{HoldHidden, problem, next}
+		return &Hold{HoldHidden, problem, next, ""}
 	case s.Lag != nil && s.Lag.Ahead > longAhead:
 		return &Hold{HoldFuture, fmt.Sprintf("the next record is stamped %s, which is %s ahead of the database's clock: it waits until then",
-			moment(s.Lag.Stamp), round(s.Lag.Ahead)), "if the stamp is wrong, run the UPDATE that `ordered-dispatcher doctor` prints"}
+			moment(s.Lag.Stamp), round(s.Lag.Ahead)), "if the stamp is wrong, run the UPDATE that `ordered-dispatcher doctor` prints", ""}
 	case s.absent: // before a writer, which holds up only records that a worker reads
 		return s.unwatched()
 	case len(s.Holding) > 0 && !s.moving:
 		h := s.heldBy("records", s.Holding[0])
-		return &Hold{HoldWriter, h.problem, h.next}
+		return &Hold{HoldWriter, h.problem, h.next, h.sql}
 	case s.deserted:
 		return s.nobody()
 	default:
@@ -158,7 +172,7 @@ func (s Status) halted() *Hold {
 	if s.Failure != nil {
 		halt.Failure = *s.Failure
 	}
-	return &Hold{HoldHalted, halt.Cause(), halt.Next()}
+	return &Hold{HoldHalted, halt.Cause(), halt.Next(), ""}
 }
 
 func (s Status) failing() string {
@@ -191,22 +205,24 @@ func (s Status) missesWorker(problem string) *Hold {
 	if s.Holder != "" {
 		last = "its last worker was " + visible.Line(s.Holder)
 	}
+	also, sql := s.mayBeLocked()
 	if s.promoted != "" {
 		return &Hold{HoldNobody, fmt.Sprintf("%s: %s, and nothing has moved here since %s. A standby was promoted since then (%s), and workers may still deliver from the old primary",
 			problem, last, moment(s.UpdatedAt), s.promoted),
-			"fence the old primary first, then see that `ordered-dispatcher run` runs with this server, and read its log" + s.mayBeLocked()}
+			"fence the old primary first, then see that `ordered-dispatcher run` runs with this server, and read its log" + also, sql}
 	}
 	return &Hold{HoldNobody, fmt.Sprintf("%s: %s, and nothing has moved since %s", problem, last, moment(s.UpdatedAt)),
-		"see that `ordered-dispatcher run` runs, and read its log" + s.mayBeLocked()}
+		"see that `ordered-dispatcher run` runs, and read its log" + also, sql}
 }
 
 // mayBeLocked names the sessions that may have locked the row of a process for which no worker is known to run.
-func (s Status) mayBeLocked() string {
+func (s Status) mayBeLocked() (also, sql string) {
 	if len(s.strangers) == 0 {
-		return ""
+		return "", ""
 	}
 	l := s.strangers[0]
-	return fmt.Sprintf(". If it runs, %s %s; then %s", visible.Line(l.String()), l.Locks(), l.Advice())
+	next, sql := l.Step()
+	return fmt.Sprintf(". If it runs, %s %s; then %s", visible.Line(l.String()), l.Locks(), next), sql
 }
 
 func moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -35,6 +35,7 @@ type holdJSON struct {
 	Kind HoldKind `json:"kind"`
 	Text string   `json:"text"`
 	Next string   `json:"next"` // "" if text has it
+	SQL  string   `json:"sql"`  // goes with next
 }
 
 type lagJSON struct {

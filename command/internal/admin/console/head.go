@@ -120,10 +120,9 @@ func newBlocker(p desk.Process) *sheet {
 			s.Facts = append(s.Facts, f)
 		}
 	}
-	next, sql := nextStep(h.Next)
-	if next != "" {
-		s.Facts = append(s.Facts, said("what to do", next))
+	if h.Next != "" {
+		s.Facts = append(s.Facts, said("what to do", h.Next))
 	}
-	s.SQL = visible.Text(sql)
+	s.SQL = visible.Text(h.SQL)
 	return s
 }

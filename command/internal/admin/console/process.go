@@ -147,7 +147,10 @@ func newState(p desk.Process) stateOf {
 	s := stateOf{State: stateOfLine(p.Line), Title: "Nothing is known that holds it up"}
 	switch {
 	case p.Hold != nil:
-		next, _ := nextStep(p.Hold.Next)
+		next := p.Hold.Next
+		if p.Hold.SQL != "" && len(p.HeldBy) == 0 { // otherwise it stands with the session
+			next += ": " + p.Hold.SQL
+		}
 		s.Title, s.Next = holdTitles[p.Hold.Cause], newProse(next)
 		s.Sentences = [][]words{newProse(p.Hold.Text)}
 	case p.Need != nil:
