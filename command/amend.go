@@ -39,7 +39,7 @@ func (c *amendCommand) Run(ctx context.Context, sys system) error {
 	case c.At != nil:
 		return &daemon.UsageError{Err: errors.New("--at goes with --clear: only the failing record can be amended")}
 	case path == "":
-		return &daemon.UsageError{Err: fmt.Errorf("only the source of a process can read its record: name the configuration with -c%s", looked())}
+		return &daemon.UsageError{Err: fmt.Errorf("amend reads the record by the configuration of its process: name the file with -c%s", looked())}
 	case c.Config == "-" && c.Payload == "-":
 		return &daemon.UsageError{Err: errors.New("-c and --payload cannot both be standard input: give one of them as a file")}
 	}

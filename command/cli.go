@@ -25,7 +25,7 @@ type cli struct {
 	Migrate    migrateCommand    `cmd:"" help:"Create, show or remove the cursor tables. Create or prepare the tables that producers write to."`
 	Check      checkCommand      `cmd:"" help:"Check a file without a database."`
 	Doctor     doctorCommand     `cmd:"" help:"Check a file against its database, and print each finding with its fix. Exits with 1 on an error or a warning."`
-	Prove      proveCommand      `cmd:"" help:"Measure which rows of a table other ways to read it would have lost, who held the fence, and the latency to expect. Changes nothing."`
+	Prove      proveCommand      `cmd:"" help:"Watch a table, and report which of its rows a simpler reader would have lost, which transactions held rows back, and the latency to expect. Changes nothing."`
 	Adopt      adoptCommand      `cmd:"" help:"Find the proven position from which a process may take over from a loop, watermill-sql, Debezium or Sequin. Changes nothing."`
 	Grants     grantsCommand     `cmd:"" help:"Print the SQL that lets a role run the processes of a file, and nothing else."`
 	Status     statusCommand     `cmd:"" help:"Show the state, position and lag of each process, and what holds it up."`
@@ -35,9 +35,9 @@ type cli struct {
 	Claims     claimsCommand     `cmd:"" help:"Collect the payloads of claim checks that no row needs."`
 	Pause      pauseCommand      `cmd:"" help:"Pause a process at its next checkpoint. When the command returns, no delivery is in flight."`
 	Resume     resumeCommand     `cmd:"" help:"Resume a paused process."`
-	Retry      retryCommand      `cmd:"" help:"Try the failing record again at once, and count its attempts from one. Also resumes a halted process."`
-	Skip       skipCommand       `cmd:"" help:"Pass over the failing record, and only that one, for good. Also resumes a halted process."`
-	Amend      amendCommand      `cmd:"" help:"Deliver the failing record with another payload. Its row stays as it is. Also resumes a halted process. Needs -c."`
+	Retry      retryCommand      `cmd:"" set:"expect=Do nothing unless the record at this position fails. --dry-run prints the position." help:"Try the failing record again at once, and count its attempts from one. Also resumes a halted process."`
+	Skip       skipCommand       `cmd:"" set:"expect=Do nothing unless the record at this position fails. --dry-run prints the position." help:"Pass over the failing record, and only that one, for good. Also resumes a halted process."`
+	Amend      amendCommand      `cmd:"" set:"expect=Do nothing unless the record at this position fails. --dry-run prints the position." help:"Deliver the failing record with another payload. Its row stays as it is. Also resumes a halted process. Needs -c."`
 	Seek       seekCommand       `cmd:"" help:"Move the cursor of a process forward or back. Also resumes a halted process. Needs -c."`
 	Show       showCommand       `cmd:"" help:"Show where a record is in each process, or print records again that a process has delivered, for a receiver that lacks them. Changes nothing."`
 	Tail       tailCommand       `cmd:"" help:"Follow the deliveries of a process, its failures, and what operators decide. Changes nothing."`

@@ -38,7 +38,7 @@ type deadLetterList struct {
 	Process string `arg:"" optional:"" help:"Only those of this process."`
 	All     bool   `help:"Include the ones that were replayed or discarded."`
 	form
-	Limit int `default:"100" placeholder:"N" help:"List at most N."`
+	Limit int `default:"100" placeholder:"N" help:"List at most N. Default: ${default}."`
 }
 
 // Run is called by kong.

@@ -17,10 +17,13 @@ type decision struct {
 	optionalFile
 	decider
 	Process string        `arg:"" help:"Name of the process."`
-	Expect  *string       `placeholder:"POSITION" help:"Do nothing unless the cursor is at this position, from status --wide. For retry and skip: unless the record at this position fails. --dry-run prints it."`
+	Expect  *string       `placeholder:"POSITION" help:"${expect}"`
 	Timeout time.Duration `default:"${timeout}" help:"How long to wait for the worker's next checkpoint, or for another session that has locked the row."`
 	DryRun  bool          `help:"Change nothing and do not wait. Show which records would be sent again or passed over."`
 }
+
+// expectCursor is the help of --expect. Commands about the failing record have another one, in cli.
+const expectCursor = "Do nothing unless the cursor is at this position, from status --wide. --dry-run prints it."
 
 // decider is the name under which a decision is noted.
 type decider struct {

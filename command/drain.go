@@ -121,8 +121,8 @@ func (d *drain) progress() screen.Progress {
 	return p
 }
 
-// drains runs a drain with a bar, if there is one. At its end, the bar is gone, and a line says how much was delivered.
-func drains(ctx context.Context, config daemon.Config, bar *screen.Bar, run func() error) error {
+// runWithBar runs a drain with a bar, if there is one. At its end, the bar is gone, and a line says how much was delivered.
+func runWithBar(ctx context.Context, config daemon.Config, bar *screen.Bar, run func() error) error {
 	if bar == nil {
 		return run()
 	}

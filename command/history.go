@@ -12,7 +12,7 @@ type historyCommand struct {
 	optionalFile
 	Process string `arg:"" help:"Name of the process."`
 	form
-	Limit int `default:"50" placeholder:"N" help:"Show the last N events, newest first."`
+	Limit int `default:"50" placeholder:"N" help:"Show the last N events, newest first. Default: ${default}."`
 }
 
 // Run is called by kong.

@@ -23,9 +23,9 @@ import (
 
 type initCommand struct {
 	Database string `placeholder:"URL" help:"Address of the database. Default: DATABASE_URL. The file gets no address, but names that variable."`
-	Table    string `placeholder:"NAME" help:"Table to deliver, with its schema, as in SQL. Without it, the tables are listed that may be."`
-	Sink     string `placeholder:"KIND" default:"stdout" help:"Kind of the receiver, such as webhook or kafka. Its settings are examples to be corrected."`
-	Output   string `short:"o" placeholder:"FILE" default:"dispatcher.yaml" help:"File to write; - is standard output."`
+	Table    string `placeholder:"NAME" help:"Table to deliver, with its schema, as in SQL. Without it, init lists the tables that can be delivered."`
+	Sink     string `placeholder:"KIND" default:"stdout" help:"Kind of the receiver, such as webhook or kafka. Its settings are examples to be corrected. Default: ${default}."`
+	Output   string `short:"o" placeholder:"FILE" default:"dispatcher.yaml" help:"File to write; - is standard output. Default: ${default}."`
 	Force    bool   `help:"Write over a file that is there."`
 	Process  string `placeholder:"NAME" help:"Name of the process. Default: that of the table."`
 	Schema   string `placeholder:"NAME" help:"Schema of the cursor tables. Default: public."`

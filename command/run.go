@@ -44,7 +44,7 @@ func (c *runCommand) Run(ctx context.Context, sys system, logger *slog.Logger, b
 	if writesTo(config, sys) {
 		bar = nil
 	}
-	return drains(ctx, config, bar, func() error {
+	return runWithBar(ctx, config, bar, func() error {
 		return daemon.Run(ctx, daemon.RunConfig{
 			Config: config, Drain: c.Drain, Grace: c.Grace, Listen: c.Listen,
 			Stdout: sys.stdout, Logger: logger, Signals: signals, Exit: sys.exit, Serve: admin.Serve(pages(logger)),
@@ -68,7 +68,7 @@ func defaults() kong.Vars {
 	var decision cursor.Decision
 	knob.Fill(&process)
 	knob.Fill(&decision)
-	return kong.Vars{"version": version(), "grace": process.Grace.String(), "timeout": decision.Timeout.String()}
+	return kong.Vars{"version": version(), "grace": process.Grace.String(), "timeout": decision.Timeout.String(), "expect": expectCursor}
 }
 
 // interruptible returns a context that ends with the first signal.

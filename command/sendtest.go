@@ -10,8 +10,8 @@ import (
 type sendTestCommand struct {
 	file
 	Process string `arg:"" help:"Name of the process."`
-	Key     string `placeholder:"KEY" default:"ordered-test" help:"Key of the test, for a sink that makes its address of the key."`
-	Type    string `placeholder:"TYPE" default:"ordered-test" help:"Type of the test, for a sink that makes its address of the type."`
+	Key     string `placeholder:"KEY" default:"ordered-test" help:"Key of the test, for a sink that makes its address of the key. Default: ${default}."`
+	Type    string `placeholder:"TYPE" default:"ordered-test" help:"Type of the test, for a sink that makes its address of the type. Default: ${default}."`
 }
 
 // Run is called by kong.

@@ -20,7 +20,7 @@ type showCommand struct {
 	Payload  bool    `help:"Of a record: print its key, type and payload, too."`
 	JSON     bool    `name:"json" help:"Of a record: print JSON on one line. 64-bit numbers are strings."`
 	From     string  `placeholder:"POSITION" help:"With --after: go on from here, the place with which an earlier answer ended."`
-	Limit    int     `default:"1000" placeholder:"N" help:"With --after: print at most N records. The last line says whether there are more."`
+	Limit    int     `default:"1000" placeholder:"N" help:"With --after: print at most N records, by default ${default}. The last line says whether there are more."`
 	Pruned   bool    `help:"With --after: print those that are in the table although retention has removed others."`
 }
 

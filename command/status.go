@@ -32,7 +32,7 @@ func (c *statusCommand) Run(ctx context.Context, sys system) error {
 	defer reader.Close()
 	if c.Watch {
 		if screen.Terminal(sys.stdin) && screen.Moves(sys.stdout, sys.look) && !c.JSON && !c.Wide {
-			return live.Run(ctx, live.NewDesk(config, reader), sys.out(), sys.stdin, sys.stdout)
+			return live.Run(ctx, live.NewBackend(config, reader), sys.out(), sys.stdin, sys.stdout)
 		}
 		return c.watch(ctx, sys, reader)
 	}

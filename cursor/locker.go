@@ -149,10 +149,18 @@ func (l Locker) Fix() string {
 	if l.PID == 0 {
 		return "COMMIT PREPARED or ROLLBACK PREPARED " + visible.Literal(l.GID)
 	}
-	if sql := (ending.Transaction{PID: l.PID, Virtual: l.Transaction, Since: l.Since}).SQL(); sql != "" {
+	if sql := l.SQL(); sql != "" {
 		return sql
 	}
 	return "look again: its transaction cannot be told from the next one of its session"
+}
+
+// SQL is Fix if that can be run at once, without another look; "" if not.
+func (l Locker) SQL() string {
+	if l.PID == 0 || l.Replicating || l.HiddenFrom != "" {
+		return ""
+	}
+	return ending.Transaction{PID: l.PID, Virtual: l.Transaction, Since: l.Since}.SQL()
 }
 
 // Has describes that it has a lock of something, or is in line for it.
@@ -179,16 +187,29 @@ func (l Locker) Locks() string {
 	return "may have locked the row: it has locked rows of the table, or written to it"
 }
 
-// Advice is what to do about the transaction, as the end of a sentence.
+// Advice is Step in one line.
 func (l Locker) Advice() string {
-	switch {
-	case l.Replicating || l.HiddenFrom != "" || l.MayBeCommitted:
-		return l.Fix()
-	case l.Worker() && l.Torn():
-		return "a standby worker ends that session, or you do: " + l.Fix()
-	default:
-		return "end its transaction, or: " + l.Fix()
+	next, sql := l.Step()
+	if sql == "" {
+		return next
 	}
+	return next + ": " + sql
+}
+
+// Step is what to do about the transaction, as the end of a sentence, and the SQL that comes after it; "" if there is
+// none to run at once.
+func (l Locker) Step() (next, sql string) {
+	if l.Replicating || l.HiddenFrom != "" || l.MayBeCommitted {
+		return l.Fix(), ""
+	}
+	next = "end its transaction, or"
+	if l.Worker() && l.Torn() {
+		next = "a standby worker ends that session, or you do"
+	}
+	if sql = l.SQL(); sql == "" {
+		return next + ": " + l.Fix(), ""
+	}
+	return next, sql
 }
 
 // doingSQL returns since when the server has waited for the client in the middle of a command, and since when

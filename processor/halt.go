@@ -23,19 +23,21 @@ type HaltError struct {
 	Failure cursor.Failure
 }
 
-func (e *HaltError) Error() string { return fmt.Sprintf("process %q is %s", e.Process, e.Sentence()) }
-
-// Sentence says what the process is halted over, and what comes next, in one line.
-func (e *HaltError) Sentence() string {
-	if e.Failure.OfServer() { // its error names the next step
-		return "halted: " + visible.Line(e.Failure.Error)
+func (e *HaltError) Error() string {
+	text := fmt.Sprintf("process %q is %s", e.Process, e.Cause())
+	if next := e.Next(); next != "" {
+		text += "; next: " + next
 	}
-	return e.cause() + "; next: " + e.Next()
+	return text
 }
 
-func (e *HaltError) cause() string {
+// Cause says in one line what the process is halted over. After a halt over the database, that names the next step.
+func (e *HaltError) Cause() string {
 	f, where := e.Failure, ""
-	if f == (cursor.Failure{}) {
+	switch {
+	case f.OfServer():
+		return "halted: " + visible.Line(f.Error)
+	case f == (cursor.Failure{}):
 		return "halted"
 	}
 	switch f.Class {

@@ -20,6 +20,7 @@ const module = "github.com/ordered-dispatcher/ordered-dispatcher"
 var arrows = map[string][]string{
 	"internal/answer":         {},
 	"internal/bounded":        {},
+	"internal/child":          {"internal/knob", "internal/secret", "internal/visible"},
 	"internal/ending":         {"internal/visible"},
 	"internal/prepared":       {},
 	"internal/privilege":      {"internal/prepared", "internal/visible"},
@@ -29,7 +30,7 @@ var arrows = map[string][]string{
 	"cursor":                  {"cursor/internal/tables", "internal/answer", "internal/ending", "internal/knob", "internal/prepared", "internal/visible"},
 	"processor":               {"cursor", "internal/knob", "internal/outcome", "internal/packed", "internal/visible"},
 	"sources/":                {"cursor", "processor", "internal/answer", "internal/knob", "internal/pgname", "internal/prepared", "internal/privilege", "internal/visible", "self"},
-	"sinks/":                  {"cursor", "processor", "internal/answer", "internal/bounded", "internal/knob", "internal/outcome", "internal/packed", "internal/pgurl", "internal/pgwall", "internal/plaintext", "internal/prepared", "internal/privilege", "internal/secret", "internal/signature", "internal/visible", "sinks", "sinks/internal/jsonline", "sinks/internal/route", "sinks/internal/wire", "self"},
+	"sinks/":                  {"cursor", "processor", "internal/answer", "internal/bounded", "internal/child", "internal/knob", "internal/outcome", "internal/packed", "internal/pgurl", "internal/pgwall", "internal/plaintext", "internal/prepared", "internal/privilege", "internal/secret", "internal/signature", "internal/visible", "sinks", "sinks/internal/jsonline", "sinks/internal/route", "sinks/internal/wire", "self"},
 	"migrations":              {"internal/answer", "internal/ending", "internal/pgshape", "internal/pgurl", "internal/pgwall", "internal/prepared", "internal/visible"},
 	"internal/pglocal":        {"self"},
 	"internal/link":           {},
@@ -41,6 +42,7 @@ var arrows = map[string][]string{
 	"internal/pgurl":          {"internal/bounded"},
 	"internal/pgwall":         {},
 	"internal/plaintext":      {},
+	"internal/quantity":       {},
 	"internal/signature":      {},
 	"readmodel":               {"internal/knob", "internal/packed", "internal/visible", "cursor", "processor"},
 	"outbox":                  {"claim", "internal/packed", "internal/pgname", "internal/pgshape", "internal/zstd", "sources/table"},
@@ -56,9 +58,9 @@ var arrows = map[string][]string{
 	"upcast":                  {"internal/packed", "internal/visible", "processor"},
 	"inbox":                   {"internal/signature"},
 	"command/internal/draft":  {"sinks", "sources/table", "internal/knob", "internal/pgname", "internal/visible"},
-	"command/internal/prove":  {"cursor", "processor", "sources/table", "internal/pgname", "internal/visible"},
-	"command/internal/screen": {"command/internal/daemon", "command/internal/screen", "cursor", "cursor/operator", "processor", "sources/table", "internal/visible"},
-	"command/internal/notify": {"internal/knob", "internal/plaintext", "internal/secret", "internal/signature", "internal/visible"},
+	"command/internal/prove":  {"cursor", "processor", "sources/table", "internal/pgname", "internal/quantity", "internal/visible"},
+	"command/internal/screen": {"command/internal/daemon", "command/internal/screen", "cursor", "cursor/operator", "processor", "sources/table", "internal/quantity", "internal/visible"},
+	"command/internal/notify": {"internal/child", "internal/knob", "internal/plaintext", "internal/quantity", "internal/secret", "internal/signature", "internal/visible"},
 }
 
 // inside are the packages of the program that each of these may import: daemon <- desk <- admin. visitor is what
@@ -208,7 +210,7 @@ func arrow(from, to string) bool {
 		return slices.Contains(inside[unitOf(from)], unitOf(to)) || unitOf(from) == unitOf(to)
 	}
 	if below(from, "command/internal/daemon") {
-		return to == "stores" || below(to, "claim", "cursor", "payload", "processor", "retention", "sources", "upcast", "sinks", "readmodel", "shadow", "migrations", "outbox", "internal/answer", "internal/bounded", "internal/knob", "internal/outcome", "internal/pgname", "internal/pgurl", "internal/pgwall", "internal/plaintext", "internal/prepared", "internal/privilege", "internal/secret", "internal/visible", "command/internal/daemon", "command/internal/notify")
+		return to == "stores" || below(to, "claim", "cursor", "payload", "processor", "retention", "sources", "upcast", "sinks", "readmodel", "shadow", "migrations", "outbox", "internal/answer", "internal/bounded", "internal/knob", "internal/outcome", "internal/pgname", "internal/pgurl", "internal/pgwall", "internal/plaintext", "internal/prepared", "internal/privilege", "internal/quantity", "internal/secret", "internal/visible", "command/internal/daemon", "command/internal/notify")
 	}
 	origin := "" // the nearest one: arrows may also have a directory below another one
 	for dir := range arrows {

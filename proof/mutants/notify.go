@@ -13,7 +13,7 @@ var notifyMutants = []mutant{
 	mutate("a cause that comes and goes makes a message each time", "command/internal/daemon.TestNotify_FlappingIsDamped",
 		code("command/internal/daemon.told.settle", "min(first<<min(t.flaps, maxFlaps), maxSettle)", "0*first")),
 	mutate("a child of a target goes on after its time", "command/internal/notify.TestExec_EndsInTimeWithItsChildren",
-		code("command/internal/notify.ownGroup", "Setsid: true", "")),
+		code("internal/child.ownGroup", "Setsid: true", "Setpgid: false")),
 	mutate("an e-mail goes out in the clear where its server cannot encrypt", "command/internal/notify.TestSMTP_SendsNothingWithoutTheEncryptionThatIsAskedFor",
 		code("command/internal/notify.mailer.client", "gomail.TLSMandatory", "gomail.TLSOpportunistic")),
 }

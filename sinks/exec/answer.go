@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/child"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
@@ -50,14 +51,14 @@ func spelled(text string) (s string) {
 	return s
 }
 
-// failure returns the child's error about the record; nil if the child has it.
-func (a answer) failure(d processor.Delivery, secrets *redactor) error {
+// failure returns the error of an answer to the record; nil if the child has it.
+func (s *Sink) failure(a answer, d processor.Delivery) error {
 	if a.OK {
 		return nil
 	}
 	err := errSaysNo
-	if !secrets.hides {
-		err = fmt.Errorf("its error: %s", visible.Start(secrets.Quote(a.Error, d.Redact), maxErrorText))
+	if !s.config.HideAnswers {
+		err = fmt.Errorf("its error: %s", visible.Start(s.secrets.Quote(a.Error, d.Redact), child.MaxQuote))
 	}
 	switch {
 	case a.Permanent:

@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"os"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/child"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/knob"
 )
 
@@ -71,9 +70,6 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// inherited lists the variables that a child has from this process.
-var inherited = []string{"PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR"}
-
 // String names the program and the user, and hides its arguments and environment.
 func (c Config) String() string {
 	if len(c.Command) == 0 {
@@ -106,35 +102,15 @@ func (c Config) Validate() error {
 }
 
 func (c Config) validate() error {
-	faults := knob.Faults{knob.Check(c)}
-	fault := faults.If
-	fault(len(c.Command) > 0 && c.Command[0] == "", "command names no program: write the program and its arguments as a list")
-	fault(slices.ContainsFunc(append(slices.Clone(c.Command), c.Dir), holdsNUL), "command and dir cannot hold a NUL byte")
-	if err := checkUser(c.User); err != nil {
-		faults = append(faults, err)
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
-		fault(name == "" || strings.ContainsAny(name, "=\x00"), "env: %q is not the name of a variable", name)
-		fault(holdsNUL(c.Env[name]), "env: the value of %q holds a NUL byte", name)
-	}
-	return errors.Join(faults...)
+	return errors.Join(knob.Check(c), c.program().Validate(), child.CheckUser(c.User))
 }
 
-func holdsNUL(text string) bool { return strings.ContainsRune(text, 0) }
+// program returns the command as this process's account would run it.
+func (c Config) program() child.Program {
+	return child.Program{Command: c.Command, Dir: c.Dir, Env: c.Env}
+}
 
-// environment returns the child's whole environment.
-func (c Config) environment(a *account) []string {
-	all := map[string]string{}
-	for _, name := range inherited {
-		if value, ok := os.LookupEnv(name); ok {
-			all[name] = value
-		}
-	}
-	a.introduce(all)
-	maps.Copy(all, c.Env)
-	var lines []string
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		lines = append(lines, name+"="+all[name])
-	}
-	return lines
+// newRedactor takes out the values of Env and Secrets.
+func newRedactor(c Config) *child.Redactor {
+	return child.NewRedactor(slices.AppendSeq(slices.Clone(c.Secrets), maps.Values(c.Env))...)
 }

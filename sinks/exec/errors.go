@@ -35,20 +35,17 @@ func cannotStart(err error) bool {
 
 // failed ends the child, whose state is no longer known, and returns how it ended. The child may have handled the
 // record.
-func (s *Sink) failed(k *child, d processor.Delivery, err error) error {
+func (s *Sink) failed(k *run, d processor.Delivery, err error) error {
 	k.grace(err)
 	how := k.end()
 	return outcome.Unknown(fmt.Errorf("deliver record %q to %s: %w (%s)%s; the child may have handled it", visible.Cut(d.ID), s, err, how, k.words.tail()))
 }
 
 // unheard is failed for a record whose line was not written whole.
-func (s *Sink) unheard(k *child, d processor.Delivery, err error) error {
+func (s *Sink) unheard(k *run, d processor.Delivery, err error) error {
 	if errors.Is(err, syscall.EPIPE) || errors.Is(err, errGone) {
 		k.grace(errEnded)
 	}
 	how := k.end()
 	return fmt.Errorf("deliver record %q to %s: the child did not take it: %w (%s)%s", visible.Cut(d.ID), s, err, how, k.words.tail())
 }
-
-// maxErrorText bounds the quote of a child, in bytes.
-const maxErrorText = 1000

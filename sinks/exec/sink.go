@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/child"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks"
@@ -17,11 +18,11 @@ import (
 // safe for concurrent use; calls take turns on its one child.
 type Sink struct {
 	config  Config
-	account *account // nil: the account of this process
-	secrets *redactor
+	program child.Program
+	secrets *child.Redactor
 
 	mu    sync.Mutex
-	child *child // nil: to be started
+	child *run // nil: to be started
 	buf   bytes.Buffer
 }
 
@@ -37,12 +38,13 @@ func New(c Config) (*Sink, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	a, err := accountOf(c.User, os.Geteuid())
-	if err != nil {
+	p := c.program()
+	var err error
+	if p.Account, err = child.AccountOf(c.User, os.Geteuid()); err != nil {
 		return nil, fmt.Errorf("configure exec sink: %w", err)
 	}
 	c = c.withDefaults()
-	return &Sink{config: c, account: a, secrets: newRedactor(c)}, nil
+	return &Sink{config: c, program: p, secrets: newRedactor(c)}, nil
 }
 
 // String names the program.
@@ -75,7 +77,7 @@ func (s *Sink) DeliverBatch(ctx context.Context, ds []processor.Delivery) (int, 
 	if err != nil {
 		return 0, s.unsent(err)
 	}
-	defer context.AfterFunc(ctx, k.kill)() // a write that the child does not read ignores the context
+	defer context.AfterFunc(ctx, k.Kill)() // a write that the child does not read ignores the context
 	n, err := s.exchange(ctx, k, ds)
 	if err != nil && !outcome.IsAboutRecord(err) {
 		k.end()
@@ -85,11 +87,11 @@ func (s *Sink) DeliverBatch(ctx context.Context, ds []processor.Delivery) (int, 
 }
 
 // ready returns a running child.
-func (s *Sink) ready(ctx context.Context, process string) (*child, error) {
+func (s *Sink) ready(ctx context.Context, process string) (*run, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if s.child != nil && !s.child.running() {
+	if s.child != nil && !s.child.Running() {
 		s.config.Logger.Warn("the child ended between two records, and is restarted", "process", process, "err", s.child.end()+s.child.words.tail())
 		s.child = nil
 	}
@@ -101,7 +103,7 @@ func (s *Sink) ready(ctx context.Context, process string) (*child, error) {
 	if s.child != nil {
 		return s.child, nil
 	}
-	k, err := start(s.config, s.account, newWords(s.config, process))
+	k, err := start(s.program, s.config.Window, newWords(s.config, process))
 	if err != nil {
 		return nil, fmt.Errorf("start it: %w", err)
 	}
@@ -110,7 +112,7 @@ func (s *Sink) ready(ctx context.Context, process string) (*child, error) {
 }
 
 // exchange keeps the window full and takes the answers in order.
-func (s *Sink) exchange(ctx context.Context, k *child, ds []processor.Delivery) (acknowledged int, err error) {
+func (s *Sink) exchange(ctx context.Context, k *run, ds []processor.Delivery) (acknowledged int, err error) {
 	var failure error // of the record that could not be written
 	for sent := 0; acknowledged < len(ds); {
 		for failure == nil && sent < len(ds) && sent-acknowledged < s.config.Window {
@@ -133,7 +135,7 @@ func (s *Sink) exchange(ctx context.Context, k *child, ds []processor.Delivery) 
 }
 
 // send writes the line of a record.
-func (s *Sink) send(ctx context.Context, k *child, d processor.Delivery) error {
+func (s *Sink) send(ctx context.Context, k *run, d processor.Delivery) error {
 	defer s.reset()
 	if err := s.appendLine(&s.buf, d); err != nil {
 		return err
@@ -176,7 +178,7 @@ func (s *Sink) reset() {
 }
 
 // answered waits for the child's answer to a record.
-func (s *Sink) answered(ctx context.Context, k *child, d processor.Delivery) error {
+func (s *Sink) answered(ctx context.Context, k *run, d processor.Delivery) error {
 	wait, cancel := context.WithTimeoutCause(ctx, s.config.Timeout, fmt.Errorf("no answer within %v: %w", s.config.Timeout, context.DeadlineExceeded))
 	defer cancel()
 	line, err := k.next(wait)
@@ -190,7 +192,7 @@ func (s *Sink) answered(ctx context.Context, k *child, d processor.Delivery) err
 	if err != nil {
 		return s.failed(k, d, err)
 	}
-	if err := a.failure(d, s.secrets); err != nil {
+	if err := s.failure(a, d); err != nil {
 		return s.refusal(d, err)
 	}
 	return nil
@@ -198,7 +200,7 @@ func (s *Sink) answered(ctx context.Context, k *child, d processor.Delivery) err
 
 // drain takes the answers to records after a refused one. They count for nothing, but the next attempt must not find
 // them. A child that does not give them is ended.
-func (s *Sink) drain(ctx context.Context, k *child, ds []processor.Delivery) {
+func (s *Sink) drain(ctx context.Context, k *run, ds []processor.Delivery) {
 	for _, d := range ds {
 		if err := s.answered(ctx, k, d); err != nil && !outcome.IsAboutRecord(err) {
 			s.child = nil

@@ -3,9 +3,6 @@ package exec
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -42,13 +39,10 @@ func (c Config) Check(context.Context, string, sinks.Around) ([]sinks.Finding, e
 	if _, err := New(c); err != nil {
 		return refuse("correct user, or run ordered-dispatcher so that it can change to it", "the sink's command cannot be started as its user: %v", err)
 	}
-	if info, err := os.Stat(c.Dir); c.Dir != "" && (err != nil || !info.IsDir()) {
-		return refuse("make the directory, or correct dir", "the directory %q of the sink's command is not there", c.Dir)
+	if err := c.program().DirFault(); err != nil {
+		return refuse("make the directory, or correct dir", "the sink's command cannot be started: %v", err)
 	}
-	if strings.HasPrefix(c.Command[0], ".") {
-		return nil, nil // found from dir
-	}
-	if _, err := exec.LookPath(c.Command[0]); err != nil {
+	if err := c.program().CommandFault(); err != nil {
 		return refuse("install the program, make it executable, or give its whole path", "the sink's command cannot be started on this machine: %v", err)
 	}
 	return nil, nil
@@ -67,27 +61,4 @@ func (c Config) Exposures() []sinks.Finding {
 
 // Files returns the program and the first of its arguments that is a file. If the program is an interpreter, that
 // file is its script.
-func (c Config) Files() (secret, trusted []string) {
-	if len(c.Command) == 0 {
-		return nil, nil
-	}
-	at := func(path string) string {
-		if filepath.IsAbs(path) {
-			return path
-		}
-		return filepath.Join(c.Dir, path)
-	}
-	program := c.Command[0]
-	if !strings.ContainsRune(program, filepath.Separator) {
-		program, _ = exec.LookPath(program)
-	}
-	if program != "" {
-		trusted = append(trusted, at(program))
-	}
-	for _, argument := range c.Command[1:] {
-		if info, err := os.Stat(at(argument)); err == nil && info.Mode().IsRegular() {
-			return nil, append(trusted, at(argument))
-		}
-	}
-	return nil, trusted
-}
+func (c Config) Files() (secret, trusted []string) { return nil, c.program().Files() }

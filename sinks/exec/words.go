@@ -1,14 +1,12 @@
 package exec
 
 import (
-	"bufio"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/child"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -17,7 +15,7 @@ import (
 // that.
 type words struct {
 	config  Config
-	secrets *redactor
+	secrets *child.Redactor
 	process string
 	some    chan struct{} // has one when a line waits
 	over    chan struct{} // closed when everything is read
@@ -43,11 +41,8 @@ type waiting struct {
 }
 
 const (
-	maxWordBytes = 1 << 10 // of a line
-	lastWords    = 5       // lines that an error has
-	maxPerSecond = 100     // lines that are logged
-	maxTogether  = 4 << 10 // bytes of lines that are compared with the records at a time
-	idleShare    = 4       // how much longer than it works the log rests
+	maxPerSecond = 100 // lines that are logged
+	idleShare    = 4   // how much longer than it works the log rests
 )
 
 func newWords(c Config, process string) *words {
@@ -61,7 +56,7 @@ func newWords(c Config, process string) *words {
 func (w *words) await() {
 	select {
 	case <-w.done:
-	case <-time.After(exitTimeout):
+	case <-time.After(child.ExitTimeout):
 	}
 }
 
@@ -79,21 +74,10 @@ func (w *words) given(d processor.Delivery) {
 	}
 }
 
-// read takes lines until the end. It keeps only the beginning of a long line.
+// read takes lines until the end.
 func (w *words) read(stderr *os.File) {
 	defer close(w.over)
-	defer stderr.Close()
-	reader := bufio.NewReaderSize(stderr, maxWordBytes)
-	for {
-		line, more, err := reader.ReadLine()
-		if err != nil {
-			return
-		}
-		w.note(string(line))
-		for more && err == nil {
-			_, more, err = reader.ReadLine()
-		}
-	}
+	child.ReadLines(stderr, w.note)
 }
 
 // note keeps a line for errors, and for the log unless there are too many.
@@ -104,7 +88,7 @@ func (w *words) note(line string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	before := w.last
-	w.last = recent(append(w.last, line))
+	w.last = child.Recent(append(w.last, line))
 	if now := time.Now(); now.Sub(w.second) >= time.Second {
 		w.second, w.noted = now, 0
 	}
@@ -135,7 +119,7 @@ func (w *words) log() {
 		select {
 		case <-w.some:
 		case <-w.over:
-			for soon := time.Now().Add(exitTimeout); w.flush() && time.Now().Before(soon); {
+			for soon := time.Now().Add(child.ExitTimeout); w.flush() && time.Now().Before(soon); {
 			}
 			return
 		}
@@ -153,16 +137,6 @@ func (w *words) log() {
 	}
 }
 
-// recent returns the last lines of some: those with which a secret in the next line may begin, and those for an error.
-func recent(lines []string) []string {
-	for size, i := 0, len(lines)-1; i >= 0; i-- {
-		if size += len(lines[i]) + 1; size > maxTogether && len(lines)-i > lastWords {
-			return slices.Clone(lines[i+1:])
-		}
-	}
-	return lines
-}
-
 // flush logs waiting lines, and reports whether there are more.
 func (w *words) flush() (more bool) {
 	lines, before, about, left, more := w.take()
@@ -173,10 +147,10 @@ func (w *words) flush() (more bool) {
 		w.before = before
 	}
 	if len(lines) > 0 {
-		for _, line := range w.clean(w.secrets.next(w.before, lines), about) {
+		for _, line := range w.secrets.Clean(w.secrets.Next(w.before, lines), about.redact) {
 			w.config.Logger.Info("the child's standard error", "process", w.process, "line", line)
 		}
-		w.before = recent(append(w.before, lines...))
+		w.before = child.Recent(append(w.before, lines...))
 	}
 	return more
 }
@@ -189,7 +163,7 @@ func (w *words) take() (lines, before []string, about beside, left int, more boo
 	n := 0
 	for size := 0; n < len(w.waiting); n++ {
 		next := w.waiting[n]
-		if size += len(next.line); n > 0 && (size > maxTogether || next.before != nil) {
+		if size += len(next.line); n > 0 && (size > child.MaxTogether || next.before != nil) {
 			break
 		}
 		if n == 0 {
@@ -217,33 +191,10 @@ func (w *words) ended() bool {
 	}
 }
 
-// separator separates lines. It is longer than any text between two words that are shown as one.
-const separator = "\n\n\n\n"
-
-// clean takes the records and the secrets out of lines that have no folded secret. It handles the lines together, so that
-// each record is read only once. The text that is taken out may have been escaped, and the text that is unescaped is
-// made printable again.
-func (w *words) clean(lines []string, about beside) []string {
-	clean := make([]string, len(lines))
-	for i, line := range lines {
-		clean[i] = w.secrets.Line(line)
-	}
-	clean = strings.Split(about.redact(strings.Join(clean, separator)), separator)
-	for i, line := range clean {
-		clean[i] = w.secrets.Line(line)
-	}
-	return clean
-}
-
 // tail returns the last lines, for an error; "" if there are none.
 func (w *words) tail() string {
 	w.mu.Lock()
 	lines, about := slices.Clone(w.last), besides(w.records)
 	w.mu.Unlock()
-	if len(lines) == 0 {
-		return ""
-	}
-	lines = w.secrets.next(nil, lines)
-	lines = lines[max(0, len(lines)-lastWords):]
-	return "; its last words: " + visible.Start(strings.Join(w.clean(lines, about), " | "), maxErrorText)
+	return w.secrets.LastWords(lines, about.redact)
 }

@@ -118,7 +118,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// behind is what is behind the gate.
+// behind serves a request that the gate let through.
 func (g *gate) behind(w http.ResponseWriter, r *http.Request) {
 	if isAPI(r) {
 		g.api.ServeHTTP(w, r)

@@ -108,7 +108,8 @@ func (l *logins) add(name, tokens string, operate bool) {
 	}
 }
 
-// byToken finds the login of a token. It compares with all of them, so the time shows nothing.
+// byToken finds the login of a token. It compares with every token, so the time that it takes
+// does not show which one is near.
 func (l *logins) byToken(text string) (login, bool) {
 	digest := sha256.Sum256([]byte(text))
 	found := -1

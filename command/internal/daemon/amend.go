@@ -50,7 +50,7 @@ func weighed(payload []byte) string {
 // failing reads the record that fails, and returns it with its dedup key.
 func (o *Operator) failing(ctx context.Context) (processor.Record, string, error) {
 	if o.source == nil {
-		return processor.Record{}, "", usage("only the source of a process can read its record: name the configuration with -c")
+		return processor.Record{}, "", usage("amend reads the record by the configuration of its process: name the file with -c")
 	}
 	row, err := o.store.Look(ctx, o.process)
 	if err == nil && (row.Failure == nil || row.Displaced()) {

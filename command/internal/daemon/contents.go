@@ -51,8 +51,11 @@ func (r *StatusReader) Store() *cursor.Store { return r.store }
 // Secrets returns what a text from the database must not have.
 func (r *StatusReader) Secrets() secret.Set { return r.secrets }
 
-// HeldBy describes in a sentence how a transaction is in the way of the records of the process, and what to do.
-func (s Status) HeldBy(w table.Writer) string { return s.heldBy("records", w).String() }
+// HeldBy describes how a transaction is in the way of the records of the process, and what to do about it.
+func (s Status) HeldBy(w table.Writer) Hold {
+	h := s.heldBy("records", w)
+	return Hold{HoldWriter, h.problem, h.next, h.sql}
+}
 
 // Paused is how long the reader has waited so far, in all, only to look a second time.
 func (r *StatusReader) Paused() time.Duration { return time.Duration(r.paused.Load()) }

@@ -14,6 +14,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/quantity"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
@@ -156,12 +157,7 @@ func Verdict(findings []Finding) error {
 }
 
 // amount is a number of things, in words for people.
-func amount(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
+func amount(n int, thing string) string { return quantity.Of(n, thing) }
 
 // Wrong reports whether findings hold more than notes.
 func Wrong(findings []Finding) bool {

@@ -79,7 +79,7 @@ func (d *doctor) lockers(ctx context.Context) error {
 	for _, l := range d.long.operators {
 		fix := l.Fix()
 		if l.TimesHiddenFrom != "" {
-			fix = adviceOn(l)
+			fix, _ = adviceOn(l) // SQL would need those times
 		}
 		d.find(l.Process, heldFor(l.Since, now), fix, "its row is locked by an operator's session, %s, and no worker can deliver until that ends", l)
 	}
@@ -251,7 +251,7 @@ func (d *doctor) creation(ctx context.Context, p Process, source *table.Source) 
 		return nil
 	}
 	d.find(p.Name, Refuse, fmt.Sprintf("add `start: beginning`, which sends %s, or `start: end`, which sends 0 of them; "+
-		"or, if the process had another name: ordered-dispatcher process rename OLD %s", noStart.Count(), visible.Shell(p.Name)),
+		"or, to take over from another program, the position that `ordered-dispatcher adopt` finds; or, if the process had another name: ordered-dispatcher process rename OLD %s", noStart.Count(), visible.Shell(p.Name)),
 		"it has no cursor yet, and the file does not say where it starts")
 	return nil
 }

@@ -248,7 +248,7 @@ func (n Notifier) Between(t testing.TB, happens func()) {
 	f, err := n.find(t.Context())
 	require.NoError(t, err)
 	happens()
-	n.tellAll(t.Context(), f)
+	n.sendAll(t.Context(), f)
 }
 
 // Impatient forgets that a target could not be told, so that the next round tries it again.

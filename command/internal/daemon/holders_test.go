@@ -203,7 +203,7 @@ func TestStatus_SaysWhatACallKeepsVacuumFrom(t *testing.T) {
 	require.NotNil(t, xid, "its transaction id is what vacuum stops at")
 	config := configure(t, pgtest.URL(t), "  a: {source: {table: public.bookings}, sink: {webhook: {url: 'http://127.0.0.1:1', timeout: 7s}}, checkpoint: 3}\n")
 	all, _, _ := statusUntil(t, config, isHeld)            // once the worker has said for how long its call goes on
-	require.Contains(t, all[0].Hold.Text, pinnedFor+"41s") // 5 s for a read, three calls of 7 s and 5 s
+	require.Contains(t, all[0].Hold.Next, pinnedFor+"41s") // 5 s for a read, three calls of 7 s and 5 s
 	f := requireFinding(t, doctor(t, config), daemon.Finding{"a", daemon.Note, "a call of the receiver has been running since ", "see what the receiver does"})
 	require.Contains(t, f.Problem, pinnedFor+"41s")
 }

@@ -78,11 +78,11 @@ func of(process string, all []cursor.Locker) *cursor.Locker {
 
 // adviceOn is the next step for an operator's session. If the role cannot see since when the session is open, it may
 // be an ordinary decision.
-func adviceOn(l cursor.Locker) string {
+func adviceOn(l cursor.Locker) (next, sql string) {
 	if l.TimesHiddenFrom == "" || l.HiddenFrom != "" {
-		return l.Advice()
+		return l.Step()
 	}
-	return waitForIt + "; " + sinceWhen(l.TimesHiddenFrom)
+	return waitForIt + "; " + sinceWhen(l.TimesHiddenFrom), ""
 }
 
 // sinceWhen explains that a role cannot see since when a transaction is open, and how to see it.

@@ -146,15 +146,15 @@ func (r alarmRows) release(ctx context.Context, target string) error {
 	return nil
 }
 
-const turnAlarmsSQL = `/* daemon.turn_alarms */
+const goneAlarmsSQL = `/* daemon.gone_alarms */
 UPDATE {schema}.cursor_alarm AS a
 SET gone_since = CASE WHEN w.present THEN NULL ELSE clock_timestamp() END
 FROM unnest($1::text[], $2::text[], $3::text[], $4::boolean[]) AS w (process_name, event, target, present)
 WHERE a.process_name = w.process_name AND a.event = w.event AND a.target = w.target
 	AND a.told = 'raised' AND w.present = (a.gone_since IS NOT NULL)`
 
-// turn notes that causes have gone, or have come back. A cause that is gone already keeps its time.
-func (r alarmRows) turn(ctx context.Context, present map[alarmKey]bool) error {
+// noteGone notes that causes have gone, or have come back. A cause that is gone already keeps its time.
+func (r alarmRows) noteGone(ctx context.Context, present map[alarmKey]bool) error {
 	if len(present) == 0 {
 		return nil
 	}
@@ -164,7 +164,7 @@ func (r alarmRows) turn(ctx context.Context, present map[alarmKey]bool) error {
 		processes, events, targets, is = append(processes, key.process), append(events, string(key.event)), append(targets, key.target), append(is, present[key])
 	}
 	err := ask(ctx, r.pool, func(ctx context.Context, tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, r.config.sql(turnAlarmsSQL), binary, processes, events, targets, is)
+		_, err := tx.Exec(ctx, r.config.sql(goneAlarmsSQL), binary, processes, events, targets, is)
 		return err
 	})
 	if err != nil {

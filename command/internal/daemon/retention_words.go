@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/quantity"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
@@ -45,14 +46,10 @@ func (p Part) Why() string {
 
 // countOf writes a count of table.Source.Undelivered for people.
 func countOf(records int64) string {
-	switch {
-	case records >= table.MaxUndelivered:
+	if records >= table.MaxUndelivered {
 		return fmt.Sprintf("%d records or more", records)
-	case records == 1:
-		return "1 record"
-	default:
-		return fmt.Sprintf("%d records", records)
 	}
+	return quantity.Of(records, "record")
 }
 
 // retentionJSON is one table in JSON. Fields may be added, never changed.

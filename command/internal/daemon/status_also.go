@@ -18,10 +18,10 @@ func (s Status) also() []Hold {
 	case s.Hold != nil && s.Hold.Kind == HoldNobody: // which includes it
 		return nil
 	case s.absent:
-		return []Hold{{HoldNobody, s.unwatched()}}
+		return []Hold{*s.unwatched()}
 	case s.promoted != "":
-		return []Hold{{HoldPromoted, fmt.Sprintf("a standby was promoted since its last change of worker (%s), and workers may still deliver from the old primary; "+
-			"next: fence the old primary, unless that is done", s.promoted)}}
+		return []Hold{{HoldPromoted, fmt.Sprintf("a standby was promoted since its last change of worker (%s), and workers may still deliver from the old primary", s.promoted),
+			"fence the old primary, unless that is done", ""}}
 	default:
 		return nil
 	}

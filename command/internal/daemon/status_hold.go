@@ -17,6 +17,31 @@ type Hold struct {
 	Kind HoldKind
 	// Text is the reason in one line.
 	Text string
+	// Next is what to do about it; "" if Text has it, or if there is nothing to do.
+	Next string
+	// SQL goes with Next, which ends before it; "" if there is none to run at once.
+	SQL string
+}
+
+// String puts all of it into one line.
+func (h Hold) String() string { return withNext(h.Text, h.Next, h.SQL) }
+
+// withNext puts a problem and the next step into one sentence.
+func withNext(problem, next, sql string) string {
+	switch {
+	case next == "":
+		return problem
+	case sql == "":
+		return problem + "; next: " + next
+	default:
+		return problem + "; next: " + next + ": " + sql
+	}
+}
+
+// lockedBy is the hold of a session that has a lock.
+func lockedBy(l cursor.Locker, format string, args ...any) *Hold {
+	next, sql := l.Step()
+	return &Hold{Kind: HoldLocked, Text: fmt.Sprintf(format, args...), Next: next, SQL: sql}
 }
 
 // HoldKind is the kind of reason that can hold delivery up.
@@ -56,56 +81,58 @@ func (s Status) hold() *Hold {
 	case s.New:
 		return nil
 	case s.State == cursor.Paused && s.Failure != nil && s.Failure.OfServer():
-		return &Hold{HoldPaused, fmt.Sprintf("paused%s, and `resume` is refused: %s", s.pausedBy(), visible.Line(s.Failure.Error))}
+		return &Hold{HoldPaused, fmt.Sprintf("paused%s, and `resume` is refused: %s", s.pausedBy(), visible.Line(s.Failure.Error)), "", ""}
 	case s.State == cursor.Paused:
-		return &Hold{HoldPaused, fmt.Sprintf("paused%s; next: `ordered-dispatcher resume %s`", s.pausedBy(), visible.Shell(s.Process))}
+		return &Hold{HoldPaused, "paused" + s.pausedBy(), fmt.Sprintf("`ordered-dispatcher resume %s`", visible.Shell(s.Process)), ""}
 	case s.State == cursor.Halted:
-		return &Hold{HoldHalted, s.halted()}
+		return s.halted()
 	case stranger >= 0:
 		l := s.lockers[stranger]
-		return &Hold{HoldLocked, fmt.Sprintf("the cursor's row is locked by %s: no worker can deliver; next: %s", visible.Line(l.String()), l.Advice())}
+		return lockedBy(l, "the cursor's row is locked by %s: no worker can deliver", visible.Line(l.String()))
 	case s.deserted && len(s.strangers) > 0 && s.strangers[0].Certain:
 		l := s.strangers[0]
-		return &Hold{HoldLocked, fmt.Sprintf("records wait, and %s has locked the cursor table: no worker can deliver; next: %s", visible.Line(l.String()), l.Advice())}
+		return lockedBy(l, "records wait, and %s has locked the cursor table: no worker can deliver", visible.Line(l.String()))
 	case s.deserted && len(s.strangers) > 0 && s.live:
 		l := s.strangers[0]
-		return &Hold{HoldLocked, fmt.Sprintf("records wait, and no worker holds the cursor's row, although one is there: %s %s; next: read the worker's log. If the row is locked: %s",
-			visible.Line(l.String()), l.Locks(), l.Advice())}
+		h := lockedBy(l, "records wait, and no worker holds the cursor's row, although one is there: %s %s", visible.Line(l.String()), l.Locks())
+		h.Next = "read the worker's log. If the row is locked: " + h.Next
+		return h
 	case torn >= 0:
 		l := s.lockers[torn]
-		return &Hold{HoldLocked, fmt.Sprintf("the cursor's row is locked by %s; next: %s", visible.Line(l.String()), l.Advice())}
+		return lockedBy(l, "the cursor's row is locked by %s", visible.Line(l.String()))
 	case len(s.blockers) > 0:
 		l := s.blockers[0]
-		return &Hold{HoldLocked, fmt.Sprintf("%s waits for %s: nothing is written down or delivered; next: %s",
-			s.waiter(), l.Lock(), l.Advice())}
+		return lockedBy(l, "%s waits for %s: nothing is written down or delivered", s.waiter(), l.Lock())
 	case s.operator != nil:
-		return &Hold{HoldLocked, fmt.Sprintf("the cursor's row is locked by %s: no worker can deliver; next: %s", operating(*s.operator), adviceOn(*s.operator))}
+		next, sql := adviceOn(*s.operator)
+		return &Hold{HoldLocked, fmt.Sprintf("the cursor's row is locked by %s: no worker can deliver", operating(*s.operator)), next, sql}
 	case s.Failure != nil && s.absent: // before the next attempt, which no worker makes
-		return &Hold{HoldNobody, s.unwatched()}
+		return s.unwatched()
 	case s.Failure != nil && s.deserted:
-		return &Hold{HoldNobody, s.untried()}
+		return s.untried()
 	case s.Failure != nil:
-		return &Hold{HoldFailing, s.failing()}
+		return &Hold{HoldFailing, s.failing(), "", ""}
 	case lease >= 0 && s.lockers[lease].Replicating:
-		return &Hold{HoldLocked, fmt.Sprintf("%s: %s; next: %s", visible.Line(s.lockers[lease].String()), cursor.WhileReplicating, cursor.KeepReplicating)}
+		return &Hold{HoldLocked, visible.Line(s.lockers[lease].String()) + ": " + cursor.WhileReplicating, cursor.KeepReplicating, ""}
 	case lease >= 0 && slowDatabase(s.lockers[lease]):
-		return &Hold{HoldLocked, fmt.Sprintf("its worker %s waits for the database, and not for the receiver: a command of %s has been running for %s; next: see what it waits for in pg_stat_activity",
-			visible.Line(s.Holder), visible.Line(s.lockers[lease].String()), round(s.lockers[lease].Running))}
+		return &Hold{HoldLocked, fmt.Sprintf("its worker %s waits for the database, and not for the receiver: a command of %s has been running for %s",
+			visible.Line(s.Holder), visible.Line(s.lockers[lease].String()), round(s.lockers[lease].Running)), "see what it waits for in pg_stat_activity", ""}
 	case lease >= 0 && s.bounds.longCall(s.lockers[lease]):
-		return &Hold{HoldSink, fmt.Sprintf("a call of the receiver has been running since %s, by worker %s; next: see what the receiver does; its time-out ends the call. %s",
-			moment(s.bounds.calledAt(s.lockers[lease])), visible.Line(s.Holder), pinned(s.bounds))}
+		return &Hold{HoldSink, fmt.Sprintf("a call of the receiver has been running since %s, by worker %s",
+			moment(s.bounds.calledAt(s.lockers[lease])), visible.Line(s.Holder)), "see what the receiver does; its time-out ends the call. " + pinned(s.bounds), ""}
 	case s.veiled != nil && s.lasts():
 		problem, next := s.hidden()
-		return &Hold{HoldHidden, problem + "; next: " + next}
+		return &Hold{HoldHidden, problem, next, ""}
 	case s.Lag != nil && s.Lag.Ahead > longAhead:
-		return &Hold{HoldFuture, fmt.Sprintf("the next record is stamped %s, which is %s ahead of the database's clock: it waits until then; "+
-			"next: if the stamp is wrong, run the UPDATE that `ordered-dispatcher doctor` prints", moment(s.Lag.Stamp), round(s.Lag.Ahead))}
+		return &Hold{HoldFuture, fmt.Sprintf("the next record is stamped %s, which is %s ahead of the database's clock: it waits until then",
+			moment(s.Lag.Stamp), round(s.Lag.Ahead)), "if the stamp is wrong, run the UPDATE that `ordered-dispatcher doctor` prints", ""}
 	case s.absent: // before a writer, which holds up only records that a worker reads
-		return &Hold{HoldNobody, s.unwatched()}
+		return s.unwatched()
 	case len(s.Holding) > 0 && !s.moving:
-		return &Hold{HoldWriter, s.heldBy("records", s.Holding[0]).String()}
+		h := s.heldBy("records", s.Holding[0])
+		return &Hold{HoldWriter, h.problem, h.next, h.sql}
 	case s.deserted:
-		return &Hold{HoldNobody, s.nobody()}
+		return s.nobody()
 	default:
 		return nil
 	}
@@ -140,12 +167,12 @@ func (s Status) pausedBy() string {
 	return text
 }
 
-func (s Status) halted() string {
+func (s Status) halted() *Hold {
 	halt := processor.HaltError{Process: s.Process}
 	if s.Failure != nil {
 		halt.Failure = *s.Failure
 	}
-	return halt.Sentence()
+	return &Hold{HoldHalted, halt.Cause(), halt.Next(), ""}
 }
 
 func (s Status) failing() string {
@@ -156,41 +183,46 @@ func (s Status) failing() string {
 	return fmt.Sprintf("record %s fails, %s: %s; %s", visible.Short(s.Failure.RecordID), s.Failure.Tried(), visible.Line(s.Failure.Error), next)
 }
 
-func (s Status) unwatched() string {
+func (s Status) unwatched() *Hold {
 	if s.promoted != "" {
-		return "no worker of it has a session on this server: " + s.lastWorker()
+		return s.missesWorker("no worker of it has a session on this server")
 	}
-	return "no worker runs it: " + s.lastWorker()
+	return s.missesWorker("no worker runs it")
 }
 
-func (s Status) nobody() string {
-	return fmt.Sprintf("records wait, and no worker holds the cursor's row: %s", s.lastWorker())
+func (s Status) nobody() *Hold {
+	return s.missesWorker("records wait, and no worker holds the cursor's row")
 }
 
-func (s Status) untried() string {
-	return fmt.Sprintf("record %s fails, %s: %s; the next attempt is due, and no worker makes it: %s",
-		visible.Short(s.Failure.RecordID), s.Failure.Tried(), visible.Line(s.Failure.Error), s.lastWorker())
+func (s Status) untried() *Hold {
+	return s.missesWorker(fmt.Sprintf("record %s fails, %s: %s; the next attempt is due, and no worker makes it",
+		visible.Short(s.Failure.RecordID), s.Failure.Tried(), visible.Line(s.Failure.Error)))
 }
 
-func (s Status) lastWorker() string {
+// missesWorker is the hold of a process without a worker: the problem, and which worker was the last one.
+func (s Status) missesWorker(problem string) *Hold {
 	last := "no worker ever had it"
 	if s.Holder != "" {
 		last = "its last worker was " + visible.Line(s.Holder)
 	}
+	also, sql := s.mayBeLocked()
 	if s.promoted != "" {
-		return fmt.Sprintf("%s, and nothing has moved here since %s. A standby was promoted since then (%s), and workers may still deliver from the old primary; "+
-			"next: fence the old primary first, then see that `ordered-dispatcher run` runs with this server, and read its log%s", last, moment(s.UpdatedAt), s.promoted, s.mayBeLocked())
+		return &Hold{HoldNobody, fmt.Sprintf("%s: %s, and nothing has moved here since %s. A standby was promoted since then (%s), and workers may still deliver from the old primary",
+			problem, last, moment(s.UpdatedAt), s.promoted),
+			"fence the old primary first, then see that `ordered-dispatcher run` runs with this server, and read its log" + also, sql}
 	}
-	return fmt.Sprintf("%s, and nothing has moved since %s; next: see that `ordered-dispatcher run` runs, and read its log%s", last, moment(s.UpdatedAt), s.mayBeLocked())
+	return &Hold{HoldNobody, fmt.Sprintf("%s: %s, and nothing has moved since %s", problem, last, moment(s.UpdatedAt)),
+		"see that `ordered-dispatcher run` runs, and read its log" + also, sql}
 }
 
 // mayBeLocked names the sessions that may have locked the row of a process for which no worker is known to run.
-func (s Status) mayBeLocked() string {
+func (s Status) mayBeLocked() (also, sql string) {
 	if len(s.strangers) == 0 {
-		return ""
+		return "", ""
 	}
 	l := s.strangers[0]
-	return fmt.Sprintf(". If it runs, %s %s; then %s", visible.Line(l.String()), l.Locks(), l.Advice())
+	next, sql := l.Step()
+	return fmt.Sprintf(". If it runs, %s %s; then %s", visible.Line(l.String()), l.Locks(), next), sql
 }
 
 func moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }

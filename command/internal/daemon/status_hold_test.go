@@ -122,7 +122,7 @@ func TestStatus_NamesWhatHoldsDeliveryUp(t *testing.T) {
 			require.Equal(t, test.kind, all[0].Hold.Kind)
 			require.Regexp(t, "(?m)^a: "+test.want, text)
 			require.NotContains(t, text, "\x1b")
-			require.Equal(t, map[string]any{"kind": string(test.kind), "text": all[0].Hold.Text}, document["hold"])
+			require.Equal(t, map[string]any{"kind": string(test.kind), "text": all[0].Hold.Text, "next": all[0].Hold.Next, "sql": all[0].Hold.SQL}, document["hold"])
 		})
 	}
 }

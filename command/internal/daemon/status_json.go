@@ -30,10 +30,12 @@ type statusJSON struct {
 	DeadLetters *int64 `json:"dead_letters"`
 }
 
-// holdJSON is a reason that holds delivery up: kind is for programs, text for people.
+// holdJSON is a reason that holds delivery up, and what to do about it: kind is for programs, the rest for people.
 type holdJSON struct {
 	Kind HoldKind `json:"kind"`
 	Text string   `json:"text"`
+	Next string   `json:"next"` // "" if text has it
+	SQL  string   `json:"sql"`  // goes with next
 }
 
 type lagJSON struct {

@@ -33,10 +33,10 @@ func (s Status) Notes() []string {
 	kind := HoldKind("")
 	if s.Hold != nil {
 		kind = s.Hold.Kind
-		notes = append(notes, s.Hold.Text)
+		notes = append(notes, s.Hold.String())
 	}
 	for _, also := range s.Also {
-		notes = append(notes, also.Text)
+		notes = append(notes, also.String())
 	}
 	if f := s.Failure; f != nil && !f.OfServer() && kind != HoldHalted && kind != HoldFailing {
 		notes = append(notes, fmt.Sprintf("record %s fails, %s: %s", visible.Short(f.RecordID), f.Tried(), visible.Line(f.Error)))

@@ -15,12 +15,21 @@ import (
 // heldBack describes how a transaction is in the way of records, and what to do about it.
 type heldBack struct {
 	problem, next string
-	fix           string // as SQL; "" = next
+	sql           string // goes with next
+	fix           string // of the doctor; "" = next
 	waited        bool   // records are waiting for it, as far as is known
 }
 
 // String puts all of it into one sentence.
-func (h heldBack) String() string { return h.problem + "; next: " + h.next }
+func (h heldBack) String() string { return withNext(h.problem, h.next, h.sql) }
+
+// step is the next step in one line.
+func (h heldBack) step() string {
+	if h.sql == "" {
+		return h.next
+	}
+	return h.next + ": " + h.sql
+}
 
 // waitForIt is the next step for a transaction that is not known to hold up the first record.
 const waitForIt = "wait until it ends"
@@ -46,11 +55,13 @@ func (s Status) heldBy(records string, w table.Writer) heldBack {
 		return heldBack{problem: fmt.Sprintf("%s may be held back by %s, if its transaction was open before they were stamped", records, who),
 			next: waitForIt + "; " + sinceWhen(w.TimesHiddenFrom), waited: true}
 	case beganAfter(w, s.Lag.begun):
+		next, sql := endOfLater(w, s.Lag.begun.Add(*s.Lag.Age))
 		return heldBack{problem: fmt.Sprintf("%s may be held back by %s: its open transaction began after the first of them was stamped, so it inserts nothing before that one, but a worker may wait for it", records, who),
-			next: endOfLater(w, s.Lag.begun.Add(*s.Lag.Age)), waited: true}
+			next: next, sql: sql, waited: true}
 	default:
+		next, sql := orEnd(w, lockerOf(w).Fix())
 		return heldBack{problem: fmt.Sprintf("%s are held back by %s: %s%s", records, who, inTheWay(w), although(w)),
-			next: waitForIt + ", or end it: " + lockerOf(w).Fix(), fix: endOf(w), waited: true}
+			next: next, sql: sql, fix: endOf(w), waited: true}
 	}
 }
 
@@ -92,11 +103,19 @@ func endOf(w table.Writer) string {
 // endOfLater is the next step for a transaction that began after the waiting record was stamped. A worker's fence
 // waits for it only if the fence has seen nothing since then, because the worker has just begun to read. If that
 // lasts, the transaction is in the way all the same.
-func endOfLater(w table.Writer, now time.Time) string {
+func endOfLater(w table.Writer, now time.Time) (next, sql string) {
 	if now.Sub(w.Since) >= longHeld {
-		return waitForIt + ", or end it: " + endOf(w)
+		return orEnd(w, endOf(w))
 	}
-	return waitForIt
+	return waitForIt, ""
+}
+
+// orEnd is the step to wait for a transaction, or to end it. end is how, in words, if there is no SQL to run at once.
+func orEnd(w table.Writer, end string) (next, sql string) {
+	if sql = lockerOf(w).SQL(); sql != "" && sql == end {
+		return waitForIt + ", or end it", sql
+	}
+	return waitForIt + ", or end it: " + end, ""
 }
 
 // held finds the transactions that hold records back.
@@ -122,7 +141,7 @@ func (d *doctor) held(ctx context.Context, p Process, source *table.Source, s St
 		if h.waited && s.Lag != nil && s.Lag.Records > 0 {
 			severity = heldFor(w.Since, now)
 		}
-		d.find(p.Name, severity, cmp.Or(h.fix, h.next), "%s", h.problem)
+		d.find(p.Name, severity, cmp.Or(h.fix, h.step()), "%s", h.problem)
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 )
@@ -89,32 +88,4 @@ func eventOf(e operator.Event) Event {
 		ID: e.ID, At: e.At.UTC(), Process: e.Process, Actor: e.Actor, User: e.User, Action: e.Action, Reason: e.Reason,
 		From: string(e.From), To: string(e.To), RecordID: about.RecordID, Detail: detail,
 	}
-}
-
-// questionTimeout bounds a question, and turnTimeout how long it waits for its turn.
-const (
-	questionTimeout = 25 * time.Second
-	turnTimeout     = 3 * time.Second
-)
-
-// question asks the database something, when it is its turn.
-func (d *Desk) question(ctx context.Context, ask func(context.Context) error) error {
-	return d.taken(ctx, d.questions, questionTimeout, ask)
-}
-
-// taken calls f while it has one of the turns.
-func (d *Desk) taken(ctx context.Context, turns chan struct{}, timeout time.Duration, f func(context.Context) error) error {
-	waiting, cancel := context.WithTimeout(ctx, turnTimeout)
-	defer cancel()
-	select {
-	case turns <- struct{}{}:
-		defer func() { <-turns }()
-	case <-waiting.Done():
-		return &Error{Kind: KindBusy, Text: "too many questions are being answered: try again in a moment"}
-	}
-	ctx, end := context.WithTimeout(ctx, timeout)
-	defer end()
-	stop := context.AfterFunc(d.ctx, end)
-	defer stop()
-	return d.failed(f(ctx))
 }

@@ -90,7 +90,7 @@ func (m *memory) noteSpan(now time.Time, quiet time.Duration) {
 	}
 	span := Span{Cause: m.cause, From: now, To: now, Open: true}
 	if h := m.status.Hold; h != nil && ofHold[h.Kind] == m.cause {
-		span.Kind, span.Text = string(h.Kind), visible.Inline(h.Text)
+		span.Kind, span.Text = string(h.Kind), visible.Inline(h.String())
 	}
 	if m.cause == CauseFence && len(m.status.Holding) > 0 {
 		span.Who = who(m.status.Holding[0])

@@ -79,7 +79,7 @@ func TestDesk_AHeldFenceNamesItsHolderAndRemembersIt(t *testing.T) {
 	p := until(t, d, because(CauseFence))
 	require.Equal(t, "nightly import", p.HeldBy[0].Application)
 	require.EqualValues(t, tx.Conn().PgConn().PID(), p.HeldBy[0].PID)
-	require.Contains(t, p.HeldBy[0].Text, "pg_terminate_backend")
+	require.Contains(t, p.HeldBy[0].SQL, "pg_terminate_backend")
 	require.True(t, p.Held[0].Open)
 	require.Contains(t, p.Held[0].Who, "nightly import")
 	require.Equal(t, CauseFence, p.Waiting.Split[0].Cause)

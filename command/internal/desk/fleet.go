@@ -89,8 +89,11 @@ type Hold struct {
 	// Kind is one of daemon.HoldKind.
 	Kind  string `json:"kind"`
 	Cause Cause  `json:"cause"`
-	// Text has the reason and the next step.
+	// Text is the reason, and Next what to do about it; "" if Text has it.
 	Text string `json:"text"`
+	Next string `json:"next"`
+	// SQL goes with Next; "" if there is none.
+	SQL string `json:"sql"`
 }
 
 // Fleet returns what the board shows of all processes. If nobody watches, it makes a look first.
@@ -141,7 +144,7 @@ func (m *memory) line(seen covered, now time.Time) Line {
 		}
 	}
 	if h := m.status.Hold; h != nil && ofHold[h.Kind] == m.cause {
-		l.Hold = &Hold{Kind: string(h.Kind), Cause: m.cause, Text: visible.Inline(h.Text)}
+		l.Hold = &Hold{Kind: string(h.Kind), Cause: m.cause, Text: visible.Inline(h.Text), Next: visible.Inline(h.Next), SQL: visible.Inline(h.SQL)}
 	}
 	for i, note := range m.status.Notes() {
 		if i > 0 || m.status.Hold == nil { // the first one is the hold

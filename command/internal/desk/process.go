@@ -104,8 +104,10 @@ type Holder struct {
 	Since       *time.Time `json:"since"`
 	State       string     `json:"state"`
 	Command     string     `json:"command"`
-	// Text is a sentence with all of it, and with what to do.
+	// Text is a sentence with all of it, Next what to do, and SQL what goes with that; "" if there is none.
 	Text string `json:"text"`
+	Next string `json:"next"`
+	SQL  string `json:"sql"`
 }
 
 // Span is a time in which something held a process up.
@@ -207,7 +209,8 @@ func (b *board) process(name string, sight Sight, now time.Time) (Process, error
 		p.History = []Event{}
 	}
 	for _, w := range m.status.Holding {
-		p.HeldBy = append(p.HeldBy, Holder{w.PID, w.GID, w.Application, w.User, moment(w.Since), w.State, w.Command, visible.Inline(m.status.HeldBy(w))})
+		h := m.status.HeldBy(w)
+		p.HeldBy = append(p.HeldBy, Holder{w.PID, w.GID, w.Application, w.User, moment(w.Since), w.State, w.Command, visible.Inline(h.Text), visible.Inline(h.Next), visible.Inline(h.SQL)})
 	}
 	for _, s := range slices.Backward(m.spans) {
 		s.From, s.To = s.From.UTC(), s.To.UTC()

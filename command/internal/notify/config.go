@@ -165,7 +165,6 @@ func (t Target) Validate() error {
 			kinds++
 		}
 	}
-	faults.If(kinds == 0, "it has no kind: write webhook, slack, smtp or exec")
 	faults.If(kinds > 1, "it has several kinds: write one target for each")
 	known := []string{string(Halt), string(Lag), string(DeadLetters), Recovery}
 	for _, event := range t.Events {
@@ -189,9 +188,11 @@ func (t Target) kindFaults() error {
 	case t.Exec != nil:
 		return t.Exec.validate()
 	default:
-		return nil
+		return errNoKind
 	}
 }
+
+var errNoKind = errors.New("it has no kind: write webhook, slack, smtp or exec")
 
 func (w Webhook) validate() error {
 	var faults knob.Faults
@@ -250,13 +251,8 @@ func (s SMTP) validate() error {
 
 func (e Exec) validate() error {
 	var faults knob.Faults
-	faults.If(len(e.Command) > 0 && e.Command[0] == "", "command names no program: write the program and its arguments as a list")
-	for _, text := range append(slices.Clone(e.Command), e.Dir) {
-		faults.If(strings.ContainsRune(text, 0), "command and dir cannot hold a NUL byte")
-	}
-	for name, value := range e.Env {
-		faults.If(name == "" || strings.ContainsAny(name, "=\x00"), "env: %q is not the name of a variable", name)
-		faults.If(strings.ContainsRune(value, 0), "env: the value of %q holds a NUL byte", name)
+	faults = append(faults, e.program().Validate())
+	for name := range e.Env {
 		faults.If(strings.HasPrefix(name, variablePrefix), "env: names that begin with %s belong to the message", variablePrefix)
 	}
 	return errors.Join(faults...)

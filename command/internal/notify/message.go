@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/quantity"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
@@ -197,21 +198,21 @@ func (a Alarm) details() []string {
 	switch a.Event {
 	case Halt:
 		return []string{
-			fmt.Sprintf("Cause: %s (class %s, after %s).", Cause(a.Class), a.Class, counted(int64(a.Attempts), "attempt")),
+			fmt.Sprintf("Cause: %s (class %s, after %s).", Cause(a.Class), a.Class, quantity.Of(a.Attempts, "attempt")),
 			"Nothing after that record is delivered until someone decides.",
 		}
 	case Lag:
 		lines := []string{fmt.Sprintf("The oldest record that waits is %s old, and the objective is %s. Waiting: %s.",
-			seconds(a.LagSeconds), seconds(a.ObjectiveSeconds), counted(a.WaitingRecords, "record"))}
+			seconds(a.LagSeconds), seconds(a.ObjectiveSeconds), quantity.Of(a.WaitingRecords, "record"))}
 		switch {
 		case a.State == "paused":
 			lines = append(lines, "The process is paused by an operator.")
 		case a.Class != "":
-			lines = append(lines, fmt.Sprintf("The next record fails: %s (class %s, %s).", Cause(a.Class), a.Class, counted(int64(a.Attempts), "attempt")))
+			lines = append(lines, fmt.Sprintf("The next record fails: %s (class %s, %s).", Cause(a.Class), a.Class, quantity.Of(a.Attempts, "attempt")))
 		}
 		return lines
 	default:
-		return []string{fmt.Sprintf("Open: %s. They were not delivered.", counted(a.OpenDeadLetters, "dead letter"))}
+		return []string{fmt.Sprintf("Open: %s. They were not delivered.", quantity.Of(a.OpenDeadLetters, "dead letter"))}
 	}
 }
 
@@ -240,13 +241,6 @@ func Cause(class string) string {
 
 func seconds(s float64) time.Duration {
 	return (time.Duration(s*1000) * time.Millisecond).Round(time.Second)
-}
-
-func counted(n int64, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // Sort puts the alarms in the order of their importance: halts first, and recoveries last.

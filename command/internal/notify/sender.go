@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/child"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/knob"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
 )
@@ -47,10 +48,13 @@ func New(t Target) (*Sender, error) {
 		c := *t.SMTP
 		knob.Fill(&c)
 		s.kind, s.timeout, s.secrets = newMailer(c), c.Timeout, secret.New(c.Password)
-	default:
+	case t.Exec != nil:
 		c := *t.Exec
 		knob.Fill(&c)
-		s.kind, s.timeout, s.secrets = program{c}, c.Timeout, secret.New(values(c.Env)...)
+		redactor := child.NewRedactor(values(c.Env)...)
+		s.kind, s.timeout, s.secrets = program{c, redactor}, c.Timeout, redactor.Set
+	default:
+		return nil, fmt.Errorf("target %s: %w", t.Name, errNoKind)
 	}
 	return s, nil
 }

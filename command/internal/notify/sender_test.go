@@ -333,9 +333,32 @@ func TestExec_FailuresAreNamedWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	s := sender(t, notify.Target{Exec: &notify.Exec{Command: []string{"sh", "-c", `echo "no route for $TOKEN" >&2; exit 3`}, Env: map[string]string{"TOKEN": "hunter2"}}})
 	require.EqualError(t, s.Send(t.Context(), halted), `tell on_call (program "sh"): exit status 3; its last words: no route for [secret]`)
+	for name, script := range map[string]string{
+		"over the end of a line":    `printf 'no route for %.8s\n%s\n' "$TOKEN" "${TOKEN#????????}"; exit 3`,
+		"before much of other text": `printf 'no route for %s%0990d' "$TOKEN" 0; exit 3`,
+	} {
+		s := sender(t, notify.Target{Exec: &notify.Exec{Command: []string{"sh", "-c", script}, Env: map[string]string{"TOKEN": "hunter2-of-the-pager"}}})
+		err := s.Send(t.Context(), halted)
+		require.ErrorContains(t, err, "exit status 3; its last words: no route for [secret]", name)
+		require.NotContains(t, err.Error(), "pager", name)
+	}
 	missing := sender(t, notify.Target{Exec: &notify.Exec{Command: []string{"/nowhere/at-all"}}})
 	require.ErrorContains(t, missing.Send(t.Context(), halted), "no such file")
 	require.ErrorContains(t, missing.Reach(t.Context()), "no such file")
+}
+
+// A process that left the child's group holds its output open, and lives on.
+func TestExec_AnHeirOfTheChildsOutputIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	kept := filepath.Join(t.TempDir(), "kept")
+	require.NoError(t, os.WriteFile(kept, nil, 0o600))
+	t.Cleanup(func() { _ = os.Remove(kept) })
+	s := sender(t, notify.Target{Exec: &notify.Exec{Timeout: 20 * time.Second, Command: []string{
+		"sh", "-c", `setsid sh -c 'echo >"$0.left"; while test -e "$0"; do echo busy; sleep 0.01; done' "$0" & while ! test -e "$0.left"; do :; done; exit 3`, kept,
+	}}})
+	began := time.Now()
+	require.ErrorContains(t, s.Send(t.Context(), halted), "exit status 3")
+	require.Less(t, time.Since(began), 10*time.Second)
 }
 
 // The child and what it has started are gone when Send returns.

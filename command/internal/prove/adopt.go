@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/quantity"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
@@ -324,7 +325,7 @@ func (m *move) running(ctx context.Context, k known, a Adoption) (string, error)
 	if marked == 0 {
 		return "", nil
 	}
-	return fmt.Sprintf("it has delivered %s while it was watched", plural(marked, "row")), nil
+	return fmt.Sprintf("it has delivered %s while it was watched", quantity.Of(marked, "row")), nil
 }
 
 func (m *move) pause(ctx context.Context) error {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/quantity"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
@@ -70,7 +71,7 @@ func counted(n int64) string {
 	if n >= table.MaxLagRecords {
 		return fmt.Sprintf("%d rows or more", n)
 	}
-	return plural(int(n), "row")
+	return quantity.Of(n, "row")
 }
 
 // commands are the next steps. A position has a line of its own, since it is long.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/quantity"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
@@ -19,7 +20,7 @@ func PrintJSON(w io.Writer, result any) error {
 func Print(w io.Writer, r Report) error {
 	var p page
 	p.say("", "%s, ordered by %s: %s in %s, at least %s apart. %s became visible.", visible.Inline(r.Table), visible.Inline(r.Order),
-		plural(r.Overlap.Looks, "look"), round(r.Lasted), round(r.Every), plural(r.Rows, "row"))
+		quantity.Of(r.Overlap.Looks, "look"), round(r.Lasted), round(r.Every), quantity.Of(r.Rows, "row"))
 	if r.Early != "" {
 		p.say("", "The measurement ended early: %s.", r.Early)
 	}
@@ -97,7 +98,7 @@ func (r Report) fence(p *page) {
 		p.say("  ", "%s", h)
 	}
 	if r.Waiting > 0 {
-		p.say("", "%s waited for the fence at the end.", plural(r.Waiting, "visible row"))
+		p.say("", "%s waited for the fence at the end.", quantity.Of(r.Waiting, "visible row"))
 	}
 }
 
@@ -112,7 +113,7 @@ func (r Report) lasting() []Holder {
 
 // String describes a holder in one line.
 func (h Holder) String() string {
-	return fmt.Sprintf("%s: held it for %s, in %s", h.session(), round(h.Held), plural(h.Looks, "look"))
+	return fmt.Sprintf("%s: held it for %s, in %s", h.session(), round(h.Held), quantity.Of(h.Looks, "look"))
 }
 
 // session names the session, and how to find it.
@@ -147,7 +148,7 @@ func (r Report) latency(p *page) {
 	}
 	p.say("", "Ours delivered %s. The latency that the fence adds, from the look that showed a row first to the look that delivered it: "+
 		"p50 %s, p95 %s, longest %s. A row that waits for less than one look counts as 0s.",
-		plural(r.Delivered, "row"), round(r.Waited.P50), round(r.Waited.P95), round(r.Waited.Max))
+		quantity.Of(r.Delivered, "row"), round(r.Waited.P50), round(r.Waited.P95), round(r.Waited.Max))
 	if r.Age.Rows > 0 {
 		p.say("", "From the time in the row to its delivery: p50 %s, p95 %s, longest %s.", round(r.Age.P50), round(r.Age.P95), round(r.Age.Max))
 	}

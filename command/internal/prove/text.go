@@ -88,11 +88,3 @@ func round(d time.Duration) string {
 		return d.Round(time.Second).String()
 	}
 }
-
-// plural counts things: "1 row", "2 rows".
-func plural(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/quantity"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
@@ -27,7 +28,7 @@ func (p Page) Findings(findings []daemon.Finding) error {
 			b.WriteString(p.fix(visible.Text(f.Fix)))
 		}
 	}
-	fmt.Fprintf(&b, "%s, %s, %s\n", amount(counts[daemon.Refuse], "error"), amount(counts[daemon.Warn], "warning"), amount(counts[daemon.Note], "note"))
+	fmt.Fprintf(&b, "%s, %s, %s\n", quantity.Of(counts[daemon.Refuse], "error"), quantity.Of(counts[daemon.Warn], "warning"), quantity.Of(counts[daemon.Note], "note"))
 	return p.print(b.String())
 }
 
@@ -62,12 +63,4 @@ func severityColour(s daemon.Severity) string {
 	default:
 		return Cyan
 	}
-}
-
-// amount is a number of things, in words.
-func amount(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -22,7 +22,7 @@ func statuses() []daemon.Status {
 		{Row: cursor.Row{Process: "booking_sms", State: cursor.Halted, Position: "int:00000000000000004710", Sequence: 4710, Epoch: 3, Holder: "pod-1:4242:K7QX2M"},
 			Lag: &daemon.Lag{Records: 12, Age: &age},
 			Hold: &daemon.Hold{Kind: daemon.HoldHalted, Text: "halted at record 4711, which the receiver refuses for good, 1 attempt since 2026-11-20T12:00:01Z: " +
-				"post to https://sms.example: answered 422 Unprocessable Entity; next: `ordered-dispatcher retry booking_sms`, or `ordered-dispatcher skip booking_sms --reason …`"}},
+				"post to https://sms.example: answered 422 Unprocessable Entity", Next: "`ordered-dispatcher retry booking_sms`, or `ordered-dispatcher skip booking_sms --reason …`"}},
 		{Row: cursor.Row{Process: "invoices_of_all_tenants_to_the_ledger@v2", State: cursor.Running, Position: "at.int:2026-11-20T12:00:00.000000Z/00000000000123456789", Sequence: 99,
 			Holder: "a-pod-with-a-long-name-7f9c6d5b8-abcde:1:K7QX2M"}, Lag: &daemon.Lag{Records: table.MaxLagRecords}},
 		{Row: cursor.Row{Process: "new"}, New: true, Problem: "no worker has run it yet: start `ordered-dispatcher run`"},

@@ -14,7 +14,7 @@ type faultPage struct {
 	Back, BackText string
 }
 
-// Fault writes a page that says why there is no other one, in the look of the others. Package admin uses it, too.
+// Fault writes the page of an error, in the look of the other pages. Package admin uses it, too.
 func (c *Console) Fault(w http.ResponseWriter, r *http.Request, status int, text string) {
 	page := faultPage{frame: c.bare(r, faultTitle(status)), Sentences: []string{visible.Text(text)}, Back: "/", BackText: "To the fleet"}
 	if v := who(r); !v.Read && v.Logins {

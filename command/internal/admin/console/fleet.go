@@ -134,8 +134,7 @@ func newNeeds(f desk.Fleet) needs {
 		}
 		one := need{ID: "n-" + htmlID(line.Process), Name: visible.Inline(visible.Cut(line.Process)), URL: processURL(line.Process), State: stateOfLine(line), Why: newProse(line.Need.Text)}
 		if line.Hold != nil {
-			reason, _, _ := strings.Cut(line.Hold.Text, "; next: ")
-			one.Detail = newProse(reason)
+			one.Detail = newProse(line.Hold.Text)
 		}
 		if line.Waiting != nil && line.Waiting.Seconds != nil && line.Waiting.Records > 0 {
 			one.Since = "waits " + took(*line.Waiting.Seconds)

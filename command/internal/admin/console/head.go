@@ -120,11 +120,9 @@ func newBlocker(p desk.Process) *sheet {
 			s.Facts = append(s.Facts, f)
 		}
 	}
-	_, next, _ := strings.Cut(h.Text, "; next: ")
-	next, s.SQL = nextStep(next)
-	if next != "" {
-		s.Facts = append(s.Facts, said("what to do", next))
+	if h.Next != "" {
+		s.Facts = append(s.Facts, said("what to do", h.Next))
 	}
-	s.SQL = visible.Text(s.SQL)
+	s.SQL = visible.Text(h.SQL)
 	return s
 }

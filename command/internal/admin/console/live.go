@@ -27,7 +27,7 @@ const (
 type part struct {
 	event string // parts, rows, or an event with a text of its own
 	id    string
-	// basis tells apart what the part is made of. While it stays, the part is not made again.
+	// basis is a digest of the data that the part shows. While it is the same, the part is not made again.
 	basis uint64
 	make  func() string
 	shown bool // the page that asks shows it already
@@ -54,8 +54,8 @@ func digest(text string) uint64 {
 	return h.Sum64()
 }
 
-// basisOf tells apart what the rows of a process are made of. To make all rows after each look would take a while in a
-// large fleet.
+// basisOf is the basis of the row of a process: a digest of the data that the row shows. In a large fleet it would take
+// long to make all rows after each look.
 func basisOf(l desk.Line) uint64 {
 	h := fnv.New64a()
 	write := func(values ...any) {
@@ -84,7 +84,7 @@ func known(v *float64) float64 {
 	return *v
 }
 
-// setOf tells apart sets of processes: when some come or go, the page gets its table anew.
+// setOf returns an id of a set of processes. When some come or go, the id is another one, and the page gets a new table.
 func setOf(lines []desk.Line) string {
 	names := make([]string, 0, len(lines))
 	for _, l := range lines {

@@ -147,10 +147,12 @@ func newState(p desk.Process) stateOf {
 	s := stateOf{State: stateOfLine(p.Line), Title: "Nothing is known that holds it up"}
 	switch {
 	case p.Hold != nil:
-		text, next, _ := strings.Cut(p.Hold.Text, "; next: ")
-		next, _ = nextStep(next)
+		next := p.Hold.Next
+		if p.Hold.SQL != "" && len(p.HeldBy) == 0 { // otherwise it stands with the session
+			next += ": " + p.Hold.SQL
+		}
 		s.Title, s.Next = holdTitles[p.Hold.Cause], newProse(next)
-		s.Sentences = [][]words{newProse(text)}
+		s.Sentences = [][]words{newProse(p.Hold.Text)}
 	case p.Need != nil:
 		s.Title = "It needs you"
 	case p.Waiting != nil && p.Waiting.Records == 0:

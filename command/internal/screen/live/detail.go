@@ -35,9 +35,9 @@ func (m *model) askHead() tea.Cmd {
 		return nil
 	}
 	m.head = &head{process: s.Process}
-	ctx, desk := m.ctx, m.desk
+	ctx, backend := m.ctx, m.backend
 	return func() tea.Msg {
-		record, err := desk.Next(ctx, s.Process, s.Position)
+		record, err := backend.Next(ctx, s.Process, s.Position)
 		return headMsg{head{process: s.Process, ready: true, record: record, err: err}}
 	}
 }

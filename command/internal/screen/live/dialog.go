@@ -27,7 +27,7 @@ const (
 type dialog struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
-	desk    Desk
+	backend Backend
 	verb    Verb
 	process string
 	stage   stage
@@ -44,16 +44,16 @@ type outcomeMsg struct {
 }
 
 // newDialog rehearses a decision.
-func newDialog(ctx context.Context, desk Desk, v Verb, process string) (*dialog, tea.Cmd) {
-	d := &dialog{desk: desk, verb: v, process: process}
+func newDialog(ctx context.Context, backend Backend, v Verb, process string) (*dialog, tea.Cmd) {
+	d := &dialog{backend: backend, verb: v, process: process}
 	d.ctx, d.cancel = context.WithCancel(ctx)
 	return d, d.decide(cursor.Decision{DryRun: true})
 }
 
 func (d *dialog) decide(decision cursor.Decision) tea.Cmd {
-	decision.Actor = d.desk.Actor
+	decision.Actor = d.backend.Actor
 	return func() tea.Msg {
-		outcome, err := d.desk.Decide(d.ctx, d.verb, d.process, decision)
+		outcome, err := d.backend.Decide(d.ctx, d.verb, d.process, decision)
 		return outcomeMsg{d, outcome, err}
 	}
 }

@@ -3,7 +3,7 @@
 //
 // # Nouns
 //
-//   - Desk (desk.go): what the view asks of the database and has done there, as functions.
+//   - Backend (backend.go): what the view asks of the database and has done there, as functions.
 //   - model (model.go, keys.go): the state of the view. It changes by messages only: a look, a key, a new size.
 //   - trace (trace.go): what was seen of a process in the last two minutes, from which come its rate, its curve and the
 //     time that it still needs.

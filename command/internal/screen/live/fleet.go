@@ -9,6 +9,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/screen"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/quantity"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
@@ -79,7 +80,7 @@ func (m *model) first() string {
 	if m.seen.IsZero() {
 		return "asking the database …"
 	}
-	left := m.page.Paint(screen.Bold, amount(len(m.all)))
+	left := m.page.Paint(screen.Bold, quantity.Of(len(m.all), "process"))
 	counts := map[string]int{}
 	var order []string
 	for _, s := range m.all {
@@ -102,13 +103,6 @@ func (m *model) first() string {
 	}
 	space := max(2, m.page.Width-ansi.StringWidth(left)-len(right))
 	return left + strings.Repeat(" ", space) + right
-}
-
-func amount(n int) string {
-	if n == 1 {
-		return "1 process"
-	}
-	return fmt.Sprintf("%d processes", n)
 }
 
 // notesRoom is how many lines below the list explain the chosen process.

@@ -78,7 +78,7 @@ func (m *model) begin(v Verb) tea.Cmd {
 	if !ok {
 		return nil
 	}
-	d, cmd := newDialog(m.ctx, m.desk, v, s.Process)
+	d, cmd := newDialog(m.ctx, m.backend, v, s.Process)
 	m.dialog = d
 	return cmd
 }

@@ -16,10 +16,10 @@ import (
 
 // model is the state of the view.
 type model struct {
-	ctx  context.Context // of the program; bubbletea's model has no other place for it
-	desk Desk
-	page screen.Page // its width and its colours
-	high int         // lines of the terminal
+	ctx     context.Context // of the program; bubbletea's model has no other place for it
+	backend Backend
+	page    screen.Page // its width and its colours
+	high    int         // lines of the terminal
 
 	all     []daemon.Status // of the last look that succeeded, what needs attention first
 	traces  map[string]trace
@@ -53,8 +53,8 @@ type (
 	}
 )
 
-func newModel(ctx context.Context, desk Desk, page screen.Page) *model {
-	return &model{ctx: ctx, desk: desk, page: page, high: 24, traces: map[string]trace{}}
+func newModel(ctx context.Context, backend Backend, page screen.Page) *model {
+	return &model{ctx: ctx, backend: backend, page: page, high: 24, traces: map[string]trace{}}
 }
 
 // Init begins the first look.
@@ -69,7 +69,7 @@ func tick() tea.Cmd {
 
 // look asks the database. It runs beside the view.
 func (m *model) look() tea.Msg {
-	all, err := m.desk.Look(m.ctx)
+	all, err := m.backend.Look(m.ctx)
 	if err != nil {
 		return lookMsg{at: time.Now(), err: err}
 	}

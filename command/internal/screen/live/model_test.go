@@ -36,16 +36,16 @@ func fleetOf(seconds int) []daemon.Status {
 			Error: "post to https://sms.example: answered 422 Unprocessable Entity: no such number"}},
 		Lag: &daemon.Lag{Records: 12, Age: &age},
 		Hold: &daemon.Hold{Kind: daemon.HoldHalted, Text: "halted at record 4711, which the receiver refuses for good, 1 attempt since 2026-11-20T12:00:00Z: " +
-			"post to https://sms.example: answered 422 Unprocessable Entity: no such number; next: `ordered-dispatcher retry booking_sms`, or `ordered-dispatcher skip booking_sms --reason …`"}}
+			"post to https://sms.example: answered 422 Unprocessable Entity: no such number", Next: "`ordered-dispatcher retry booking_sms`, or `ordered-dispatcher skip booking_sms --reason …`"}}
 	paused := daemon.Status{Row: cursor.Row{Process: "audit", State: cursor.Paused, Sequence: 7, Epoch: 1, Position: "int:00000000000000000007"}, Lag: &daemon.Lag{},
-		Hold: &daemon.Hold{Kind: daemon.HoldPaused, Text: "paused by ann since 2026-11-19T08:00:00Z: \"moving the ledger\"; next: `ordered-dispatcher resume audit`"}}
+		Hold: &daemon.Hold{Kind: daemon.HoldPaused, Text: "paused by ann since 2026-11-19T08:00:00Z: \"moving the ledger\"", Next: "`ordered-dispatcher resume audit`"}}
 	return []daemon.Status{paused, halted, {Row: cursor.Row{Process: "new"}, New: true, Problem: "no worker has run it yet: start `ordered-dispatcher run`"}, backfill}
 }
 
 // watching is a view after 20 looks.
-func watching(t testing.TB, width, height int, desk Desk) *model {
+func watching(t testing.TB, width, height int, backend Backend) *model {
 	t.Helper()
-	m := newModel(t.Context(), desk, screen.Page{})
+	m := newModel(t.Context(), backend, screen.Page{})
 	m.Update(tea.WindowSizeMsg{Width: width, Height: height})
 	for second := range 20 {
 		at := noon.Add(time.Duration(second) * time.Second)
@@ -99,12 +99,12 @@ func requireFrame(t testing.TB, m *model, name string) {
 	require.Equal(t, string(want), frame+"\n")
 }
 
-// record is what a desk has at the head of each process.
+// record is what a backend has at the head of each process.
 var record = &processor.Record{ID: "4711", Position: "int:00000000000000004711", Payload: []byte(`{"phone": "+49 30 1234", "text": "your booking` + "\x1b[2J" + `"}`)}
 
-// desk is a desk that notes the decisions.
-func desk(decided *[]cursor.Decision) Desk {
-	return Desk{
+// backend is a backend that notes the decisions.
+func backend(decided *[]cursor.Decision) Backend {
+	return Backend{
 		Actor: "ann",
 		Next:  func(context.Context, string, cursor.Position) (*processor.Record, error) { return record, nil },
 		Decide: func(_ context.Context, v Verb, process string, d cursor.Decision) (daemon.Outcome, error) {
@@ -118,7 +118,7 @@ func TestView_FramesOfEveryPage(t *testing.T) {
 	t.Parallel()
 	for _, size := range [][2]int{{80, 24}, {120, 40}} {
 		var decided []cursor.Decision
-		m := watching(t, size[0], size[1], desk(&decided))
+		m := watching(t, size[0], size[1], backend(&decided))
 		requireFrame(t, m, "fleet")
 		press(t, m, "enter")
 		requireFrame(t, m, "process")
@@ -135,7 +135,7 @@ func TestView_FramesOfEveryPage(t *testing.T) {
 
 func TestView_WhatNeedsAPersonComesFirst(t *testing.T) {
 	t.Parallel()
-	m := watching(t, 80, 24, Desk{})
+	m := watching(t, 80, 24, Backend{})
 	var order []string
 	for _, s := range m.all {
 		order = append(order, s.Process)
@@ -152,7 +152,7 @@ func TestView_WhatNeedsAPersonComesFirst(t *testing.T) {
 
 func TestView_MeasuresRateCurveAndTimeLeft(t *testing.T) {
 	t.Parallel()
-	trace := watching(t, 80, 24, Desk{}).traces["invoices"]
+	trace := watching(t, 80, 24, Backend{}).traces["invoices"]
 	rate, ok := trace.rate()
 	require.True(t, ok)
 	require.InDelta(t, 40, rate, 0.01)
@@ -160,7 +160,7 @@ func TestView_MeasuresRateCurveAndTimeLeft(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, (9000-19*40)/40*time.Second, left)
 	require.Equal(t, "          ██", trace.curve(12))
-	_, ok = watching(t, 80, 24, Desk{}).traces["booking_sms"].left()
+	_, ok = watching(t, 80, 24, Backend{}).traces["booking_sms"].left()
 	require.False(t, ok, "it stands still")
 
 	s := fleetOf(20)[3]
@@ -174,7 +174,7 @@ func TestView_MeasuresRateCurveAndTimeLeft(t *testing.T) {
 func TestView_ADecisionShowsItsDryRunAsksForAReasonAndCarriesTheVersion(t *testing.T) {
 	t.Parallel()
 	var decided []cursor.Decision
-	m := watching(t, 80, 24, desk(&decided))
+	m := watching(t, 80, 24, backend(&decided))
 	press(t, m, "r")
 	require.Len(t, decided, 1)
 	require.True(t, decided[0].DryRun)
@@ -198,7 +198,7 @@ func TestView_ADecisionShowsItsDryRunAsksForAReasonAndCarriesTheVersion(t *testi
 
 func TestView_APayloadIsShownOnAKeyAlone(t *testing.T) {
 	t.Parallel()
-	m := watching(t, 80, 24, desk(new([]cursor.Decision)))
+	m := watching(t, 80, 24, backend(new([]cursor.Decision)))
 	press(t, m, "v")
 	require.Nil(t, m.head, "not in the list")
 	press(t, m, "enter")
@@ -214,7 +214,7 @@ func TestView_APayloadIsShownOnAKeyAlone(t *testing.T) {
 
 func TestView_ADatabaseThatIsAwayLeavesTheLastLook(t *testing.T) {
 	t.Parallel()
-	m := watching(t, 80, 24, Desk{})
+	m := watching(t, 80, 24, Backend{})
 	seen(m, noon.Add(30*time.Second), nil, errors.New("connection refused"))
 	seen(m, noon.Add(40*time.Second), nil, errors.New("connection refused again"))
 	require.Contains(t, m.frame(), "no answer from the database since 12:00:30: connection refused again")
@@ -234,7 +234,7 @@ func TestView_ADatabaseThatIsAwayLeavesTheLastLook(t *testing.T) {
 // Whatever the size, the frame fits.
 func TestView_FitsIntoAnyTerminal(t *testing.T) {
 	t.Parallel()
-	m := watching(t, 80, 24, desk(new([]cursor.Decision)))
+	m := watching(t, 80, 24, backend(new([]cursor.Decision)))
 	many := fleetOf(1)
 	for i := range 300 {
 		many = append(many, daemon.Status{Row: cursor.Row{Process: fmt.Sprintf("p%03d", i), State: cursor.Running}})

@@ -12,10 +12,10 @@ import (
 )
 
 // Run shows the view on a terminal until a person quits it or ctx ends. It returns the error that ended it.
-func Run(ctx context.Context, desk Desk, page screen.Page, in io.Reader, out io.Writer) error {
+func Run(ctx context.Context, backend Backend, page screen.Page, in io.Reader, out io.Writer) error {
 	view, cancel := context.WithCancel(ctx)
 	defer cancel() // what is on its way
-	m := newModel(view, desk, page)
+	m := newModel(view, backend, page)
 	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler()).Run()
 	switch {
 	case m.err != nil:

@@ -48,13 +48,13 @@ func copyTo(write, read func([]byte) (int, error)) {
 }
 
 // whole runs a view on a terminal, and requires that the terminal is as it was before.
-func whole(t testing.TB, ctx context.Context, desk Desk, act func(person *os.File, seen *display)) error {
+func whole(t testing.TB, ctx context.Context, backend Backend, act func(person *os.File, seen *display)) error {
 	t.Helper()
 	tty, person, seen := terminal(t)
 	before, err := term.GetState(int(tty.Fd()))
 	require.NoError(t, err)
 	done := make(chan error, 1)
-	go func() { done <- Run(ctx, desk, screen.Page{Width: 80}, tty, tty) }()
+	go func() { done <- Run(ctx, backend, screen.Page{Width: 80}, tty, tty) }()
 	act(person, seen)
 	select {
 	case err = <-done:
@@ -76,7 +76,7 @@ func shows(t testing.TB, seen *display, text string) {
 func TestRun_LeavesTheTerminalAsItWas(t *testing.T) {
 	t.Parallel()
 	look := func(context.Context) ([]daemon.Status, error) { return fleetOf(1), nil }
-	require.NoError(t, whole(t, t.Context(), Desk{Look: look}, func(person *os.File, seen *display) {
+	require.NoError(t, whole(t, t.Context(), Backend{Look: look}, func(person *os.File, seen *display) {
 		shows(t, seen, "booking_sms")
 		require.True(t, seen.IsAltScreen())
 		_, err := person.WriteString("q")
@@ -84,7 +84,7 @@ func TestRun_LeavesTheTerminalAsItWas(t *testing.T) {
 	}))
 
 	ctx, cancel := context.WithCancel(t.Context())
-	require.NoError(t, whole(t, ctx, Desk{Look: look}, func(_ *os.File, seen *display) {
+	require.NoError(t, whole(t, ctx, Backend{Look: look}, func(_ *os.File, seen *display) {
 		shows(t, seen, "booking_sms")
 		cancel() // as a signal does
 	}))
@@ -92,18 +92,18 @@ func TestRun_LeavesTheTerminalAsItWas(t *testing.T) {
 
 func TestRun_APanicLeavesTheTerminalAsItWas(t *testing.T) {
 	t.Parallel()
-	desk := Desk{Look: func(context.Context) ([]daemon.Status, error) { panic("a fault of ours") }}
-	err := whole(t, t.Context(), desk, func(*os.File, *display) {})
+	backend := Backend{Look: func(context.Context) ([]daemon.Status, error) { panic("a fault of ours") }}
+	err := whole(t, t.Context(), backend, func(*os.File, *display) {})
 	require.ErrorContains(t, err, "the view has failed")
 	require.ErrorContains(t, err, "`ordered-dispatcher status` works without it")
 }
 
 func TestRun_WrongUseEndsIt(t *testing.T) {
 	t.Parallel()
-	desk := Desk{Look: func(context.Context) ([]daemon.Status, error) {
+	backend := Backend{Look: func(context.Context) ([]daemon.Status, error) {
 		return nil, maskedError{&daemon.UsageError{Err: errors.New("x")}, "there is no process"}
 	}}
-	err := whole(t, t.Context(), desk, func(*os.File, *display) {})
+	err := whole(t, t.Context(), backend, func(*os.File, *display) {})
 	require.EqualError(t, err, "there is no process")
 	require.Equal(t, daemon.ExitUsage, daemon.ExitCode(err))
 }

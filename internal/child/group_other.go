@@ -1,6 +1,6 @@
 //go:build !unix
 
-package notify
+package child
 
 import (
 	"os"
@@ -9,6 +9,8 @@ import (
 
 // On systems without process groups, only the child itself is ended.
 
-func ownGroup() *syscall.SysProcAttr { return nil }
+func ownGroup(*Account) *syscall.SysProcAttr { return nil }
 
 func killGroup(leader *os.Process) { _ = leader.Kill() }
+
+func askGroup(leader *os.Process) { _ = leader.Kill() }

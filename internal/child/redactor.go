@@ -1,7 +1,6 @@
-package exec
+package child
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -16,16 +15,15 @@ const (
 	minBegun = 6
 )
 
-// redactor takes the values of Config.Env and Config.Secrets out of a child's words.
-type redactor struct {
+// Redactor takes secrets out of the words of a child.
+type Redactor struct {
 	secret.Set
 	unbroken []string // the values without line breaks, and the lines of those that have several
-	hides    bool     // all of the child's words
 }
 
-func newRedactor(c Config) *redactor {
-	values := slices.AppendSeq(slices.Clone(c.Secrets), maps.Values(c.Env))
-	r := &redactor{Set: secret.New(values...), hides: c.HideAnswers}
+// NewRedactor returns the redactor of all values except those that are too short to be a secret.
+func NewRedactor(values ...string) *Redactor {
+	r := &Redactor{Set: secret.New(values...)}
 	for _, value := range values {
 		r.unbroken = append(r.unbroken, secret.Lines(value)...)
 		if value = strings.NewReplacer("\r", "", "\n", "").Replace(value); len(value) >= minFolded {
@@ -35,7 +33,7 @@ func newRedactor(c Config) *redactor {
 	return r
 }
 
-// next returns lines without the secrets that go on over the end of a line. before are the lines that were logged just
+// Next returns lines without the secrets that go on over the end of a line. before are the lines that were logged just
 // before them: where a secret begins there, the first line begins with a mask. The lines that have a part of one secret
 // become one line. A part of a secret at the end of a line that was cut is still there.
 //
@@ -43,7 +41,7 @@ func newRedactor(c Config) *redactor {
 // line between its parts, such as a line of another thread. What was hidden before that line came stays hidden. The
 // second kind has more than white space before the part in each line, such as "| ". If the secret is folded as it is, an
 // indent is enough. The third kind begins in a part of a long line that was not read.
-func (r *redactor) next(before, lines []string) []string {
+func (r *Redactor) Next(before, lines []string) []string {
 	all := r.masked(slices.Concat(before, lines))
 	if len(before) == 0 {
 		return strings.Split(all, "\n")
@@ -65,12 +63,12 @@ func (r *redactor) next(before, lines []string) []string {
 }
 
 // masked joins lines and takes the secrets out.
-func (r *redactor) masked(lines []string) string {
+func (r *Redactor) masked(lines []string) string {
 	return r.Replace(r.unfold(strings.Join(lines, "\n")))
 }
 
 // unfold masks each value that has line breaks between its letters. Set finds base64 and hex with line breaks by itself.
-func (r *redactor) unfold(text string) string {
+func (r *Redactor) unfold(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); {
 		n := 0

@@ -10,8 +10,8 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// Desk is what the view asks, and has done.
-type Desk struct {
+// Backend is what the view asks, and has done.
+type Backend struct {
 	// Look returns the status of the processes. A *daemon.UsageError ends the view.
 	Look func(context.Context) ([]daemon.Status, error)
 	// Next returns the first record after a position of a process, with its payload; nil if there is none.
@@ -32,9 +32,9 @@ const (
 	Retry  Verb = "retry"
 )
 
-// NewDesk returns the desk of a configuration. The reader stays the caller's.
-func NewDesk(c daemon.Config, r *daemon.StatusReader) Desk {
-	return Desk{
+// NewBackend returns that of a configuration. The reader stays the caller's.
+func NewBackend(c daemon.Config, r *daemon.StatusReader) Backend {
+	return Backend{
 		Look: func(ctx context.Context) ([]daemon.Status, error) {
 			all, err := r.Read(ctx)
 			return all, masked(r, err)

@@ -1,4 +1,4 @@
-package exec
+package child
 
 import (
 	"errors"
@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// account is the user that a child runs as.
-type account struct {
+// Account is the user that a child runs as.
+type Account struct {
 	uid, gid uint32
 	groups   []uint32 // supplementary ones
 	name     string   // "" if the system does not know the account
@@ -17,7 +17,7 @@ type account struct {
 
 // introduce sets the variables that an account has of its own. The values that this process has belong to another
 // account.
-func (a *account) introduce(environment map[string]string) {
+func (a *Account) introduce(environment map[string]string) {
 	if a == nil {
 		return
 	}
@@ -27,8 +27,8 @@ func (a *account) introduce(environment map[string]string) {
 	}
 }
 
-// checkUser finds faults of Config.User that are the same on every machine.
-func checkUser(user string) error {
+// CheckUser finds faults of a user that are the same on every machine.
+func CheckUser(user string) error {
 	if strings.ContainsAny(user, "\x00\n") {
 		return errors.New("user must be a name, a uid, or uid:gid")
 	}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package exec
+package child
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 // ownGroup makes a child lead a session, and so a process group. Its own children end with it, signals of this
 // process's terminal do not reach it, and it has no terminal. In our session it could type commands into the shell
 // that started us.
-func ownGroup(a *account) *syscall.SysProcAttr {
+func ownGroup(a *Account) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Credential: a.credential()}
 }
 

@@ -1,6 +1,6 @@
 //go:build unix
 
-package exec
+package child
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 	"syscall"
 )
 
-// accountOf looks up Config.User for a process with an effective uid. nil: the child runs as the user of this
-// process.
-func accountOf(user string, euid int) (*account, error) {
+// AccountOf looks up a user (a name, a uid or uid:gid) for a process with an effective uid. nil: the child runs as the
+// user of this process.
+func AccountOf(user string, euid int) (*Account, error) {
 	if user == "" {
 		return nil, nil
 	}
@@ -25,7 +25,7 @@ func accountOf(user string, euid int) (*account, error) {
 		return nil, err
 	}
 	if gid != nil {
-		return &account{uid: *uid, gid: *gid}, nil
+		return &Account{uid: *uid, gid: *gid}, nil
 	}
 	found, err := osuser.Lookup(user)
 	if uid != nil {
@@ -38,12 +38,12 @@ func accountOf(user string, euid int) (*account, error) {
 }
 
 // known is an account that the system knows.
-func known(found *osuser.User) (*account, error) {
+func known(found *osuser.User) (*Account, error) {
 	all, err := found.GroupIds()
 	if err != nil {
 		return nil, fmt.Errorf("read the groups of user %q: %w", found.Username, err)
 	}
-	a := &account{name: found.Username, home: found.HomeDir}
+	a := &Account{name: found.Username, home: found.HomeDir}
 	for _, text := range append([]string{found.Uid, found.Gid}, all...) {
 		id, err := strconv.ParseUint(text, 10, 32)
 		if err != nil {
@@ -60,7 +60,7 @@ func known(found *osuser.User) (*account, error) {
 
 // credential makes the system change the user between fork and exec. With the user, the child loses every capability
 // and every group of this process.
-func (a *account) credential() *syscall.Credential {
+func (a *Account) credential() *syscall.Credential {
 	if a == nil {
 		return nil
 	}
@@ -69,7 +69,7 @@ func (a *account) credential() *syscall.Credential {
 
 // give lets the child open its pipes by name, as in "echo x >/dev/stderr". Not every system can change the owner of a
 // pipe; there the child has the pipes unchanged.
-func (a *account) give(files [3]*os.File) {
+func (a *Account) give(files [3]*os.File) {
 	if a == nil {
 		return
 	}
