@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
@@ -43,9 +44,9 @@ const defaultEvents = 100
 const actorsFrom = 1000
 
 // Audit returns a page of events of all processes.
-func (d *Desk) Audit(ctx context.Context, ask AuditAsk) (page Audit, err error) {
+func (d *Desk) Audit(ctx context.Context, ask AuditAsk, sight Sight) (page Audit, err error) {
 	limit := min(cmp.Or(max(ask.Limit, 0), defaultEvents), MaxEvents)
-	err = d.question(ctx, func(ctx context.Context) error {
+	err = d.question(ctx, questionTimeout, func(ctx context.Context) error {
 		op := d.asking.Operator()
 		events, err := op.Audit(ctx, operator.AuditQuery{
 			Process: ask.Process, Actor: ask.Actor, Action: ask.Action, Decisions: ask.Decisions, Before: ask.Before, Limit: limit + 1})
@@ -56,7 +57,7 @@ func (d *Desk) Audit(ctx context.Context, ask AuditAsk) (page Audit, err error) 
 			events = events[:limit]
 			page.Next = events[limit-1].ID
 		}
-		page.Events = eventsOf(events)
+		page.Events = sight.events(eventsOf(events))
 		decisions, err := op.Audit(ctx, operator.AuditQuery{Decisions: true, Limit: actorsFrom})
 		page.Actors = actors(decisions)
 		return err
@@ -91,15 +92,47 @@ func eventOf(e operator.Event) Event {
 	}
 }
 
+// guessable are the facts of an event with which a viewer can check a guess of what it may not see: the digests of
+// payloads, and the salt of the digests of secrets.
+var guessable = []string{"original_sha256", "payload_sha256", "salt"}
+
+// events are events as a viewer may see them.
+func (s Sight) events(all []Event) []Event {
+	if s == Full {
+		return all
+	}
+	shown := slices.Clone(all)
+	for i, e := range shown {
+		var facts map[string]json.RawMessage
+		if json.Unmarshal(e.Detail, &facts) != nil || facts == nil {
+			facts = map[string]json.RawMessage{} // it is not known what it has
+		}
+		maps.DeleteFunc(facts, func(name string, _ json.RawMessage) bool { return slices.Contains(guessable, name) })
+		shown[i].Detail, _ = json.Marshal(facts) // what was read as JSON
+	}
+	return shown
+}
+
 // questionTimeout bounds a question, and turnTimeout how long it waits for its turn.
 const (
 	questionTimeout = 25 * time.Second
 	turnTimeout     = 3 * time.Second
 )
 
+// byOperator is the key of ByOperator.
+type byOperator struct{}
+
+// ByOperator returns a context of somebody who may decide: no number of questions of others keeps theirs waiting.
+func ByOperator(ctx context.Context) context.Context {
+	return context.WithValue(ctx, byOperator{}, true)
+}
+
 // question asks the database something, when it is its turn.
-func (d *Desk) question(ctx context.Context, ask func(context.Context) error) error {
-	return d.taken(ctx, d.questions, questionTimeout, ask)
+func (d *Desk) question(ctx context.Context, timeout time.Duration, ask func(context.Context) error) error {
+	if ctx.Value(byOperator{}) != nil {
+		return d.taken(ctx, d.questions, timeout, ask)
+	}
+	return d.taken(ctx, d.viewers, timeout, func(ctx context.Context) error { return d.taken(ctx, d.questions, timeout, ask) })
 }
 
 // taken calls f while it has one of the turns.
