@@ -589,13 +589,11 @@ func TestGate_AnOperatorIsAnsweredWhileOthersSearch(t *testing.T) {
 	var searches sync.WaitGroup
 	for range 8 {
 		searches.Go(func() {
-			r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/api/v1/find", strings.NewReader(`{"by": "id", "text": "1"}`))
-			if err != nil {
-				return
-			}
-			r.Header.Set("Content-Type", "application/json")
-			if response, err := http.DefaultClient.Do(r); err == nil {
-				_ = response.Body.Close()
+			for ctx.Err() == nil {
+				response, err := http.Post(s.url+"/api/v1/find", "application/json", strings.NewReader(`{"by": "id", "text": "1"}`))
+				if err == nil {
+					_ = response.Body.Close()
+				}
 			}
 		})
 	}
