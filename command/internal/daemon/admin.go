@@ -159,7 +159,7 @@ func checkNames(keys yamlfile.Mapping, a Admin) {
 			for _, name := range slices.Sorted(maps.Keys(of.logins)) {
 				if others := places[name]; len(others) > 0 {
 					n, _ := m.Get(name)
-					n.Fault("%s has the name %s, too: give each login a name of its own, by which the audit tells them apart", strings.Join(others, " and "), visible.Quoted(name))
+					n.Fault("%s is a name in %s, too: give each login a name of its own, by which the audit tells them apart", visible.Quoted(name), strings.Join(others, " and "))
 				}
 				places[name] = append(places[name], of.key)
 			}
