@@ -136,8 +136,8 @@ func (c *initCommand) write(stdout io.Writer, text string) error {
 	return err
 }
 
-// over opens the file that is there, and empties it. Its owner and its mode stay. A link is refused: whoever may write to
-// the directory could have made it, and the file elsewhere would be lost.
+// over opens the file that is there, and empties it. Its owner and its mode stay. A link is refused: another user who may
+// write to the directory could have made it, and the file to which it leads would be lost.
 func (c *initCommand) over() (*os.File, error) {
 	name := visible.Line(c.Output)
 	if !c.Force {
