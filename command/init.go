@@ -26,7 +26,7 @@ type initCommand struct {
 	Table    string `placeholder:"NAME" help:"Table to deliver, with its schema, as in SQL. Without it, init lists the tables that can be delivered."`
 	Sink     string `placeholder:"KIND" default:"stdout" help:"Kind of the receiver, such as webhook or kafka. Its settings are examples to be corrected. Default: ${default}."`
 	Output   string `short:"o" placeholder:"FILE" default:"dispatcher.yaml" help:"File to write; - is standard output. Default: ${default}."`
-	Force    bool   `help:"Write over a file that is there."`
+	Force    bool   `help:"Write over a file that is there, but not through a link."`
 	Process  string `placeholder:"NAME" help:"Name of the process. Default: that of the table."`
 	Schema   string `placeholder:"NAME" help:"Schema of the cursor tables. Default: public."`
 	Role     string `placeholder:"NAME" help:"Also print the grants for this role, which is to run the process."`
@@ -116,19 +116,15 @@ func (c *initCommand) check(text string, sys system) (unset []string, err error)
 	return slices.Compact(unset), nil
 }
 
-// write makes the file. It goes over no file that is there.
+// write makes the file.
 func (c *initCommand) write(stdout io.Writer, text string) error {
 	if c.Output == "-" {
 		_, err := io.WriteString(stdout, text)
 		return err
 	}
-	how := os.O_WRONLY | os.O_CREATE | os.O_EXCL
-	if c.Force {
-		how = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
-	}
-	file, err := os.OpenFile(c.Output, how, 0o644)
+	file, err := os.OpenFile(c.Output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, os.ErrExist) {
-		return &daemon.UsageError{Err: fmt.Errorf("%s is there already: name another file with -o, or write over it with --force", visible.Line(c.Output))}
+		file, err = c.over()
 	}
 	if err != nil {
 		return &daemon.UsageError{Err: fmt.Errorf("write the configuration: %w", err)}
@@ -138,6 +134,38 @@ func (c *initCommand) write(stdout io.Writer, text string) error {
 		err = closed
 	}
 	return err
+}
+
+// over opens the file that is there, and empties it. Its owner and its mode stay. A link is refused: another user who may
+// write to the directory could have made it, and the file to which it leads would be lost.
+func (c *initCommand) over() (*os.File, error) {
+	name := visible.Line(c.Output)
+	if !c.Force {
+		return nil, fmt.Errorf("%s is there already: name another file with -o, or write over it with --force", name)
+	}
+	seen, err := os.Lstat(c.Output)
+	if err != nil {
+		return nil, err
+	}
+	if !seen.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is a link, or no regular file: name with -o the file that it leads to, or remove it", name)
+	}
+	file, err := os.OpenFile(c.Output, os.O_WRONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := file.Stat()
+	if err == nil && !os.SameFile(seen, opened) {
+		err = fmt.Errorf("%s has just become another file: nothing was written", name)
+	}
+	if err == nil {
+		err = file.Truncate(0)
+	}
+	if err != nil {
+		_ = file.Close() // nothing was written
+		return nil, err
+	}
+	return file, nil
 }
 
 // guide is what is printed after the file is written.

@@ -11,10 +11,10 @@ import (
 func TestProcessRename_ANameLikeAFlagIsLeftBehind(t *testing.T) {
 	t.Parallel()
 	address, pool := database(t, 2)
-	for _, name := range []string{"-x", "--to-end", "(x"} {
+	for _, name := range []string{"-x", "--to-end", "(x", "<x"} {
 		code, _, stderr := do(t, address, "check", "-c", named(t, "'"+name+"'", ""))
 		require.Equal(t, 2, code)
-		require.Contains(t, stderr, "must begin with a letter, a digit or _")
+		require.Contains(t, stderr, "must begin with a letter, a digit or _, and not with "+name[:1]+":")
 		require.Contains(t, stderr, "`ordered-dispatcher process rename -- '"+name+"' NEW`")
 	}
 	for _, name := range []string{"_x", "1x", "é-x", "a"} {

@@ -108,6 +108,41 @@ func TestInit_WritesAFileThatDeliversEveryRow(t *testing.T) {
 	}
 }
 
+// A link may lead to a file that is no configuration.
+func TestInit_ForceWritesOverAFileAndThroughNoLink(t *testing.T) {
+	t.Parallel()
+	address, _ := database(t, 1)
+	directory := t.TempDir()
+	force := func(name string) (int, string) {
+		code, _, stderr := do(t, address, "init", "--table", "bookings", "--force", "-o", filepath.Join(directory, name))
+		return code, stderr
+	}
+	long := strings.Repeat("# of before\n", 1000)
+	require.NoError(t, os.WriteFile(filepath.Join(directory, "there.yaml"), []byte(long), 0o600))
+	code, stderr := force("there.yaml")
+	require.Zero(t, code, stderr)
+	text, err := os.ReadFile(filepath.Join(directory, "there.yaml"))
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "of before")
+	about, err := os.Stat(filepath.Join(directory, "there.yaml"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), about.Mode())
+
+	require.NoError(t, os.WriteFile(filepath.Join(directory, "other"), []byte(long), 0o600))
+	for name, to := range map[string]string{"link.yaml": "other", "nowhere.yaml": "missing"} {
+		require.NoError(t, os.Symlink(to, filepath.Join(directory, name)))
+		code, stderr = force(name)
+		require.Equal(t, 2, code, name)
+		require.Contains(t, stderr, "is a link, or no regular file: name with -o the file that it leads to")
+	}
+	text, err = os.ReadFile(filepath.Join(directory, "other"))
+	require.NoError(t, err)
+	require.Equal(t, long, string(text))
+	require.NoFileExists(t, filepath.Join(directory, "missing"))
+	code, stderr = force("new.yaml")
+	require.Zero(t, code, stderr)
+}
+
 // proposed are the statements that init has printed.
 func proposed(stdout string) (statements []string) {
 	for _, line := range strings.Split(stdout, "\n") {

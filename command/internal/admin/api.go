@@ -243,7 +243,7 @@ func (a api) audit(r *http.Request) (any, error) {
 			return nil, badRequest("limit must be a number between 1 and " + strconv.Itoa(desk.MaxEvents))
 		}
 	}
-	return a.desk.Audit(r.Context(), ask)
+	return a.desk.Audit(r.Context(), ask, sight(r))
 }
 
 func (a api) doctor(r *http.Request) (any, error) { return a.desk.Doctor(r.Context()) }

@@ -3,12 +3,16 @@ package admin_test
 import (
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/desk"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
 func (s *site) process(token string) desk.Process {
@@ -79,4 +83,38 @@ func TestAPI_MasksPayloadsForThoseWhoMayOnlyLook(t *testing.T) {
 	var found desk.Found
 	require.NoError(t, json.Unmarshal([]byte(a.body), &found))
 	require.Contains(t, found.Sightings[0].Record.Payload, card)
+}
+
+// With its digest, who may only look could guess a short payload.
+func TestAPI_DigestsOfPayloadsAreHiddenLikePayloads(t *testing.T) {
+	t.Parallel()
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnprocessableEntity) }))
+	t.Cleanup(receiver.Close)
+	s := open(t, logins, "  a: {source: {table: public.bookings, columns: {payload: payload}}, sink: {webhook: {url: "+receiver.URL+
+		", secret: whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw}}, poll: 20ms, start: beginning}\n")
+	insert(t, s.pool, "ann", 1)
+	s.until(func(p desk.Process) bool { return p.State == "halted" })
+	pgtest.Exec(t, s.pool, `INSERT INTO od.cursor_event (process_name, actor, action, detail) VALUES ('a', 'w', 'configure', '{"salt": "s", "sink": "exec"}')`)
+	o, err := daemon.NewOperator(t.Context(), s.config, "a")
+	require.NoError(t, err)
+	defer o.Close()
+	_, err = o.Amend(t.Context(), []byte(`{"card": "4"}`), cursor.Decision{Actor: "alice", Reason: "a test", Timeout: patience})
+	require.NoError(t, err)
+	_, err = o.Unamend(t.Context(), pgtest.Value[cursor.Position](t, s.pool, "SELECT position FROM od.cursor_amended"), cursor.Decision{Actor: "alice", Reason: "a test", Timeout: patience})
+	require.NoError(t, err)
+	s.until(func(p desk.Process) bool { return len(p.History) > 1 && p.History[0].Action != "amend" })
+
+	kept := []string{`"original_sha256"`, `"payload_sha256"`, `"salt"`}
+	for _, path := range []string{"/api/v1/audit", "/api/v1/processes/a"} {
+		full := s.send(as(operateToken, http.MethodGet, path, "")).body
+		for _, q := range []request{as(readToken, http.MethodGet, path, ""), {path: path}} {
+			a := s.send(q)
+			require.Contains(t, a.body, `"action":"amend"`)
+			require.Contains(t, a.body, `"bytes":13`, "the other facts are shown")
+			for _, name := range kept {
+				require.NotContains(t, a.body, name)
+				require.Contains(t, full, name)
+			}
+		}
+	}
 }

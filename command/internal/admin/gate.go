@@ -40,6 +40,8 @@ type Config struct {
 const (
 	maxBody    = 64 << 10
 	maxStreams = 100
+	// maxWatching bounds the streams of those who may only look: operators find a place in any case.
+	maxWatching = 80
 	// maxURL bounds the path and the query: what is long is record data, or an attack.
 	maxURL = 2 << 10
 )
@@ -55,6 +57,7 @@ type gate struct {
 	csrf     csrf
 	api      http.Handler
 	streams  chan struct{} // has an element for each stream that is open
+	watching chan struct{} // and for each of those who may only look
 	ctx      context.Context
 	cross    *http.CrossOriginProtection
 }
@@ -70,7 +73,7 @@ func New(ctx context.Context, c Config) (http.Handler, error) {
 	}
 	g := &gate{
 		config: c, hosts: c.Settings.Hosts, logins: logins, sessions: newSessions(ctx, cmp.Or(c.Settings.Session, defaultSession), c.now), failures: newFailures(c.now), strays: newFailures(c.now),
-		streams: make(chan struct{}, maxStreams), ctx: ctx, cross: http.NewCrossOriginProtection(),
+		streams: make(chan struct{}, maxStreams), watching: make(chan struct{}, maxWatching), ctx: ctx, cross: http.NewCrossOriginProtection(),
 	}
 	if _, err := rand.Read(g.csrf.key[:]); err != nil {
 		return nil, fmt.Errorf("make the key of the pages: %w", err)
@@ -86,8 +89,13 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.refuse(w, r, status, kindUsage, text)
 		return
 	}
-	if err := readBody(w, r); err != nil {
+	body, err := readBody(w, r)
+	if err != nil {
 		g.refuse(w, r, http.StatusRequestEntityTooLarge, kindUsage, "the body is too large, or did not come in time")
+		return
+	}
+	if !storable(r, body) {
+		g.refuse(w, r, http.StatusBadRequest, kindUsage, "the request has a zero byte, or text that is not UTF-8: the database has no such text")
 		return
 	}
 	login, err := g.login(r)
@@ -97,6 +105,9 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	v := g.visitor(w, r, login)
 	r = r.WithContext(visitor.With(r.Context(), v))
+	if v.Operate {
+		r = r.WithContext(desk.ByOperator(r.Context()))
+	}
 	switch open := isOpen(r); {
 	case r.URL.Path == "/login" && r.Method == http.MethodPost:
 		g.logIn(w, r, v)
@@ -128,10 +139,10 @@ func (g *gate) behind(w http.ResponseWriter, r *http.Request) {
 }
 
 // readBody reads the whole body, within the deadline of the server for it.
-func readBody(w http.ResponseWriter, r *http.Request) error {
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	r.Body = io.NopCloser(bytes.NewReader(text))
-	return err
+	return text, err
 }
 
 // How long an answer may take: a question waits for its turn and for the database, and a decision for a worker and for a

@@ -8,11 +8,14 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/crypto/bcrypt"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
 const (
@@ -556,17 +559,75 @@ func TestGate_StreamsAreBoundedAndEndWithTheDaemon(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var last *bufio.Scanner
-	for range 100 {
-		response, lines := s.stream(ctx, "/live", nil)
-		require.Equal(t, http.StatusOK, response.StatusCode)
-		last = lines
+	fill := func(n int, header map[string]string) {
+		for range n {
+			response, lines := s.stream(ctx, "/live", header)
+			require.Equal(t, http.StatusOK, response.StatusCode)
+			last = lines
+		}
 	}
-	a := s.send(request{path: "/api/v1/events"})
-	require.Equal(t, http.StatusServiceUnavailable, a.status)
-	require.NotEmpty(t, a.header.Get("Retry-After"))
+	fill(80, nil)
+	for _, q := range []request{{path: "/api/v1/events"}, as(readToken, http.MethodGet, "/api/v1/events", "")} {
+		a := s.send(q)
+		require.Equal(t, http.StatusServiceUnavailable, a.status)
+		require.NotEmpty(t, a.header.Get("Retry-After"))
+	}
+	operator := as(operateToken, http.MethodGet, "/api/v1/events", "")
+	fill(20, operator.header)
+	require.Equal(t, http.StatusServiceUnavailable, s.send(operator).status)
 	s.stop()
 	for last.Scan() { // until its end
 	}
+}
+
+// Searches of those who may only look may wait for the database, and many of them for their turn.
+func TestGate_AnOperatorIsAnsweredWhileOthersSearch(t *testing.T) {
+	t.Parallel()
+	s := open(t, logins, processA)
+	ctx, cancel := context.WithCancel(t.Context())
+	lock := pgtest.Begin(t, s.pool, "LOCK TABLE public.bookings IN ACCESS EXCLUSIVE MODE")
+	var searches sync.WaitGroup
+	for range 8 {
+		searches.Go(func() {
+			for ctx.Err() == nil {
+				response, err := http.Post(s.url+"/api/v1/find", "application/json", strings.NewReader(`{"by": "id", "text": "1"}`))
+				if err == nil {
+					_ = response.Body.Close()
+				}
+			}
+		})
+	}
+	require.Eventually(t, func() bool { return s.send(request{path: "/api/v1/audit"}).status == http.StatusTooManyRequests }, patience, time.Millisecond)
+	a := s.send(as(operateToken, http.MethodGet, "/api/v1/audit", ""))
+	require.Equal(t, http.StatusOK, a.status, a.body)
+	cancel()
+	searches.Wait()
+	require.NoError(t, lock.Rollback(t.Context()))
+}
+
+// PostgreSQL takes neither a zero byte nor text that is not UTF-8.
+func TestGate_TextThatNoDatabaseTakesIsAWrongQuestion(t *testing.T) {
+	t.Parallel()
+	s := open(t, logins, processA)
+	form := as(readToken, http.MethodPost, "/find", "by=id&value=a%00b")
+	form.header["Content-Type"] = "application/x-www-form-urlencoded"
+	broken := form
+	broken.body = "by=id&%zz=1&value=%ff"
+	for _, q := range []request{
+		form, broken,
+		as(readToken, http.MethodPost, "/api/v1/find", `{"by": "id", "text": "a\u0000b"}`),
+		as(readToken, http.MethodPost, "/api/v1/dead-letters", `{"process": "a", "error": "\u0000"}`),
+		as(readToken, http.MethodGet, "/api/v1/audit?process=%00", ""),
+		as(readToken, http.MethodGet, "/api/v1/audit?actor=%ff", ""),
+		as(readToken, http.MethodGet, "/api/v1/processes/%00", ""),
+		as(operateToken, http.MethodPost, "/api/v1/preview", `{"verb": "seek", "process": "a", "to": {"kind": "id", "value": "\u0000"}}`),
+	} {
+		a := s.send(q)
+		require.Equal(t, http.StatusBadRequest, a.status, "%s %s: %s", q.path, q.body, a.body)
+		require.Contains(t, a.body, "a zero byte", q.path)
+	}
+	fine := as(readToken, http.MethodPost, "/api/v1/find", `{"by": "key", "text": "\\u0000"}`)
+	require.Equal(t, http.StatusOK, s.send(fine).status, "a backslash and a number")
 }
 
 // Nothing of what the file keeps secret may be in a log or an answer.

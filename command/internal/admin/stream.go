@@ -23,13 +23,19 @@ func isStream(r *http.Request) bool {
 
 // streamed serves a stream, unless too many are open. Its context ends with the visitor's right to see.
 func (g *gate) streamed(w http.ResponseWriter, r *http.Request, serve func(http.ResponseWriter, *http.Request)) {
-	select {
-	case g.streams <- struct{}{}:
-		defer func() { <-g.streams }()
-	default:
-		w.Header().Set("Retry-After", "10")
-		g.refuse(w, r, http.StatusServiceUnavailable, kindBusy, "too many pages are open: close some of them")
-		return
+	places := []chan struct{}{g.streams}
+	if !visitor.Of(r.Context()).Operate {
+		places = []chan struct{}{g.watching, g.streams}
+	}
+	for _, of := range places {
+		select {
+		case of <- struct{}{}:
+			defer func() { <-of }()
+		default:
+			w.Header().Set("Retry-After", "10")
+			g.refuse(w, r, http.StatusServiceUnavailable, kindBusy, "too many pages are open: close some of them")
+			return
+		}
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()

@@ -93,6 +93,7 @@ func parseAdmin(n yamlfile.Node) (a Admin) {
 		keys.Read(key, func(n yamlfile.Node) { checkTokens(n, all, tokens) })
 	}
 	keys.Read("users", func(n yamlfile.Node) { checkUsers(n, a) })
+	checkNames(keys, a)
 	keys.Read("operators", func(n yamlfile.Node) {
 		for _, name := range a.Operators {
 			if _, is := a.Users[name]; !is && a.ProxyHeader == "" {
@@ -142,6 +143,27 @@ func checkUsers(n yamlfile.Node, a Admin) {
 		if cost, err := bcrypt.Cost([]byte(a.Users[name])); n.Sound() && (err != nil || cost < minBcryptCost || cost > maxBcryptCost) {
 			n.Fault("it is not a bcrypt hash with a cost from %d to %d: htpasswd -nB -C 12 %s makes one", minBcryptCost, maxBcryptCost, visible.Shell(name))
 		}
+	}
+}
+
+// checkNames refuses a name that several keys have: the audit could not tell these logins apart, and it would depend on
+// the login what the name may do.
+func checkNames(keys yamlfile.Mapping, a Admin) {
+	places := map[string][]string{}
+	for _, of := range []struct {
+		key    string
+		logins map[string]string
+	}{{"read_tokens", a.ReadTokens}, {"operate_tokens", a.OperateTokens}, {"users", a.Users}} {
+		keys.Read(of.key, func(n yamlfile.Node) {
+			m := n.AnyMapping()
+			for _, name := range slices.Sorted(maps.Keys(of.logins)) {
+				if others := places[name]; len(others) > 0 {
+					n, _ := m.Get(name)
+					n.Fault("%s is a name in %s, too: give each login a name of its own, by which the audit tells them apart", visible.Quoted(name), strings.Join(others, " and "))
+				}
+				places[name] = append(places[name], of.key)
+			}
+		})
 	}
 }
 

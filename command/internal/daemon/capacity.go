@@ -106,7 +106,7 @@ func (c Config) connections(pool *pgxpool.Pool) int32 {
 }
 
 // ConsoleConns is how many connections the console opens at most: those of its desk, and one of its doctor.
-const ConsoleConns = 9
+const ConsoleConns = 10
 
 // consoleConns returns how many connections the console of a worker opens at most. A file in which no one can log in
 // has none: it may be looked at on the machine itself, but that is not what the server is sized for.

@@ -198,14 +198,14 @@ admin: {read_tokens: {grafana: a-token-of-24-characters}}
 
 	role, address := login(t, pool)
 	config.Database = address
-	exec(t, pool, "ALTER ROLE "+role+" CONNECTION LIMIT 14")
-	requireFinding(t, doctor(t, config), daemon.Finding{"", daemon.Warn, "each worker opens up to 15 connections (9 of them for the console), and the CONNECTION LIMIT of role", "CONNECTION LIMIT 15"})
 	exec(t, pool, "ALTER ROLE "+role+" CONNECTION LIMIT 15")
+	requireFinding(t, doctor(t, config), daemon.Finding{"", daemon.Warn, "each worker opens up to 16 connections (10 of them for the console), and the CONNECTION LIMIT of role", "CONNECTION LIMIT 16"})
+	exec(t, pool, "ALTER ROLE "+role+" CONNECTION LIMIT 16")
 	for _, f := range doctor(t, config) {
 		require.NotContains(t, f.Problem, "connections")
 	}
 	exec(t, pool, "ALTER ROLE "+role+" CONNECTION LIMIT 5")
-	requireFinding(t, doctor(t, config), daemon.Finding{"", daemon.Refuse, "each worker opens up to 15 connections", "CONNECTION LIMIT 15"})
+	requireFinding(t, doctor(t, config), daemon.Finding{"", daemon.Refuse, "each worker opens up to 16 connections", "CONNECTION LIMIT 16"})
 }
 
 func TestDoctor_RefusesAReadOnlyServer(t *testing.T) {

@@ -172,8 +172,9 @@ func checkName(name string) error {
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return errors.New("the name has a character that cannot be printed: remove it")
 	case !begins(name):
-		return fmt.Errorf("the name of a process must begin with a letter, a digit or _, since commands take a - for a flag: "+
-			"give it another one; a cursor that has this one follows with `ordered-dispatcher process rename -- %s NEW`", visible.Shell(name))
+		first, _ := utf8.DecodeRuneInString(name)
+		return fmt.Errorf("the name of a process must begin with a letter, a digit or _, and not with %c: "+
+			"give it another one; a cursor that has this one follows with `ordered-dispatcher process rename -- %s NEW`", first, visible.Shell(name))
 	default:
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
@@ -42,9 +43,9 @@ const defaultEvents = 100
 const actorsFrom = 1000
 
 // Audit returns a page of events of all processes.
-func (d *Desk) Audit(ctx context.Context, ask AuditAsk) (page Audit, err error) {
+func (d *Desk) Audit(ctx context.Context, ask AuditAsk, sight Sight) (page Audit, err error) {
 	limit := min(cmp.Or(max(ask.Limit, 0), defaultEvents), MaxEvents)
-	err = d.question(ctx, func(ctx context.Context) error {
+	err = d.question(ctx, questionTimeout, func(ctx context.Context) error {
 		op := d.asking.Operator()
 		events, err := op.Audit(ctx, operator.AuditQuery{
 			Process: ask.Process, Actor: ask.Actor, Action: ask.Action, Decisions: ask.Decisions, Before: ask.Before, Limit: limit + 1})
@@ -55,7 +56,7 @@ func (d *Desk) Audit(ctx context.Context, ask AuditAsk) (page Audit, err error) 
 			events = events[:limit]
 			page.Next = events[limit-1].ID
 		}
-		page.Events = eventsOf(events)
+		page.Events = sight.events(eventsOf(events))
 		decisions, err := op.Audit(ctx, operator.AuditQuery{Decisions: true, Limit: actorsFrom})
 		page.Actors = actors(decisions)
 		return err
@@ -88,4 +89,25 @@ func eventOf(e operator.Event) Event {
 		ID: e.ID, At: e.At.UTC(), Process: e.Process, Actor: e.Actor, User: e.User, Action: e.Action, Reason: e.Reason,
 		From: string(e.From), To: string(e.To), RecordID: about.RecordID, Detail: detail,
 	}
+}
+
+// guessable are the facts of an event with which a viewer can check a guess of what it may not see: the digests of
+// payloads, and the salt of the digests of secrets.
+var guessable = []string{"original_sha256", "payload_sha256", "salt"}
+
+// events are events as a viewer may see them.
+func (s Sight) events(all []Event) []Event {
+	if s == Full {
+		return all
+	}
+	shown := slices.Clone(all)
+	for i, e := range shown {
+		var facts map[string]json.RawMessage
+		if json.Unmarshal(e.Detail, &facts) != nil || facts == nil {
+			facts = map[string]json.RawMessage{} // it is not known what it has
+		}
+		maps.DeleteFunc(facts, func(name string, _ json.RawMessage) bool { return slices.Contains(guessable, name) })
+		shown[i].Detail, _ = json.Marshal(facts) // what was read as JSON
+	}
+	return shown
 }

@@ -23,11 +23,12 @@ type Config struct {
 	quiet time.Duration // between two looks while nobody watches; 0: quietInterval. Tests look more often
 }
 
-// Connections are those that a desk takes of the database at most: two for looks, two for questions, and two for each
-// of the decisions that may be under way at once.
+// Connections are those that a desk takes of the database at most: two for looks, three for questions, and two for each
+// of the decisions that may be under way at once. Those who may only look have all but one of the questions.
 const (
 	lookConns     = 2
-	questionConns = 2
+	questionConns = 3
+	maxViewers    = questionConns - 1
 	decisionConns = 2
 	maxDecisions  = 2
 )
@@ -40,6 +41,7 @@ type Desk struct {
 	stop      context.CancelFunc
 	running   sync.WaitGroup
 	questions chan struct{} // has an element for each question under way
+	viewers   chan struct{} // and for each of those who may only look
 	decisions chan struct{} // and for each decision
 	asking    *daemon.StatusReader
 	doctor    doctor
@@ -47,7 +49,7 @@ type Desk struct {
 
 // New makes a desk. It does not connect yet. It ends with ctx, and the caller closes it.
 func New(ctx context.Context, c Config) (*Desk, error) {
-	d := &Desk{config: c, questions: make(chan struct{}, questionConns), decisions: make(chan struct{}, maxDecisions)}
+	d := &Desk{config: c, questions: make(chan struct{}, questionConns), viewers: make(chan struct{}, maxViewers), decisions: make(chan struct{}, maxDecisions)}
 	d.ctx, d.stop = context.WithCancel(ctx)
 	looking, err := daemon.NewStatusReader(d.ctx, daemon.StatusConfig{Config: c.Config.Apart(lookConns), Unlisted: true})
 	if err != nil {
@@ -97,9 +99,22 @@ const (
 	turnTimeout     = 3 * time.Second
 )
 
+// byOperator is the key of ByOperator.
+type byOperator struct{}
+
+// ByOperator returns a context of somebody who may decide: no number of questions of others keeps theirs waiting.
+func ByOperator(ctx context.Context) context.Context {
+	return context.WithValue(ctx, byOperator{}, true)
+}
+
 // question asks the database something, when it is its turn.
 func (d *Desk) question(ctx context.Context, ask func(context.Context) error) error {
-	return d.taken(ctx, d.questions, questionTimeout, ask)
+	if ctx.Value(byOperator{}) != nil {
+		return d.taken(ctx, d.questions, questionTimeout, ask)
+	}
+	return d.taken(ctx, d.viewers, questionTimeout, func(ctx context.Context) error {
+		return d.taken(ctx, d.questions, questionTimeout, ask)
+	})
 }
 
 // taken calls f while it has one of the turns.

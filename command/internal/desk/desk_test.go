@@ -120,7 +120,7 @@ func TestDesk_APoisonRecordIsShownRetriedAndSkipped(t *testing.T) {
 	var moved *Error
 	require.ErrorAs(t, err, &moved)
 	require.Equal(t, KindMoved, moved.Kind, err)
-	audit, err := d.Audit(t.Context(), AuditAsk{Actor: "alice"})
+	audit, err := d.Audit(t.Context(), AuditAsk{Actor: "alice"}, Masked)
 	require.NoError(t, err)
 	require.Len(t, audit.Events, 1)
 	require.Equal(t, "retry", audit.Events[0].Action)

@@ -104,7 +104,7 @@ func (d *Desk) Find(ctx context.Context, s Search, sight Sight) (found Found, er
 	if err := d.check(s); err != nil {
 		return Found{}, err
 	}
-	err = d.question(ctx, func(ctx context.Context) error {
+	err = d.question(ctx, questionTimeout, func(ctx context.Context) error {
 		rows, err := d.asking.Rows(ctx)
 		if err != nil {
 			return err

@@ -199,11 +199,13 @@ func (b *board) process(name string, sight Sight, now time.Time) (Process, error
 	}
 	p := Process{
 		Line: m.line(b.seen, now), At: b.at.UTC(), Since: b.since.UTC(), HeadProblem: m.headProblem, Failure: m.failure(now),
-		HeldBy: []Holder{}, Held: []Span{}, History: m.history, Series: m.series(), Backfill: m.progress(now), Limit: limitText(m.file.Limit), Verbs: m.verbs(),
+		HeldBy: []Holder{}, Held: []Span{}, History: sight.events(m.history), Series: m.series(), Backfill: m.progress(now), Limit: limitText(m.file.Limit), Verbs: m.verbs(),
 	}
 	if m.head != nil {
-		head := sight.seen(*m.head)
-		p.Head = &head
+		if p.HeadProblem = m.headMoved(); p.HeadProblem == "" {
+			head := sight.seen(*m.head)
+			p.Head = &head
+		}
 	}
 	if p.History == nil {
 		p.History = []Event{}
@@ -217,6 +219,20 @@ func (b *board) process(name string, sight Sight, now time.Time) (Process, error
 		p.Held = append(p.Held, s)
 	}
 	return p, nil
+}
+
+// headMoved is why the head is not the record that a decision is about; "" if it is. A look reads the rows first, and
+// the records a moment later.
+func (m *memory) headMoved() string {
+	at, f := cursor.Position(m.head.Position), m.row.Failure
+	switch {
+	case at <= m.row.Position:
+		return "the cursor has moved past it since it was read: ask again in a moment"
+	case f != nil && !f.OfServer() && f.Position != at:
+		return "the record that failed is not the next one: its row is gone, or the next one is read in a moment"
+	default:
+		return ""
+	}
 }
 
 // failure is what went wrong with the record at the head; nil if nothing did.

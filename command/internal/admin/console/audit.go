@@ -30,9 +30,9 @@ type auditRow struct {
 
 func (c *Console) audit(w http.ResponseWriter, r *http.Request) {
 	v := r.URL.Query()
-	ask := desk.AuditAsk{Process: v.Get("process"), Actor: v.Get("by"), Decisions: v.Get("decisions") == "yes", Limit: 100}
+	ask := desk.AuditAsk{Process: nameOf(v.Get("process")), Actor: nameOf(v.Get("by")), Decisions: v.Get("decisions") == "yes", Limit: 100}
 	ask.Before, _ = strconv.ParseInt(v.Get("before"), 10, 64)
-	found, err := c.desk.Audit(r.Context(), ask)
+	found, err := c.desk.Audit(r.Context(), ask, sight(r))
 	if err != nil {
 		c.fail(w, r, err)
 		return
@@ -65,10 +65,10 @@ func actorChoices(actors []string, chosen string) []choice {
 	known := chosen == ""
 	for _, a := range actors {
 		known = known || a == chosen
-		all = append(all, choice{a, "by " + visible.Short(a), a == chosen})
+		all = append(all, choice{valueOf(a), "by " + visible.Short(a), a == chosen})
 	}
 	if !known {
-		all = append(all, choice{chosen, "by " + visible.Short(chosen), true})
+		all = append(all, choice{valueOf(chosen), "by " + visible.Short(chosen), true})
 	}
 	return all
 }

@@ -69,7 +69,7 @@ func orderOf(r *http.Request, process string) (desk.Order, error) {
 
 // repeat writes an order as hidden fields.
 func repeat(o desk.Order, csrf string) []hidden {
-	fields := []hidden{{"csrf", csrf}, {"verb", string(o.Verb)}, {"process", o.Process}}
+	fields := []hidden{{"csrf", csrf}, {"verb", string(o.Verb)}, {"process", valueOf(o.Process)}}
 	if o.To != nil {
 		fields = append(fields, hidden{"to", string(o.To.Kind)}, hidden{"at-" + string(o.To.Kind), o.To.Value})
 	}

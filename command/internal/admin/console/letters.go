@@ -25,7 +25,8 @@ type lettersPage struct {
 
 // letterGroup are letters of one process whose errors are alike.
 type letterGroup struct {
-	Process, Raw, URL  string
+	Process, Value     string
+	URL                string
 	Title              string
 	Error              long
 	Count, Class, Span string
@@ -50,19 +51,19 @@ func (c *Console) letters(w http.ResponseWriter, r *http.Request) {
 }
 
 func (c *Console) lettersPreview(w http.ResponseWriter, r *http.Request) {
-	shown, status := c.preview(r, r.PostFormValue("process"), lettersRoom)
+	shown, status := c.preview(r, nameOf(r.PostFormValue("process")), lettersRoom)
 	c.showLetters(w, r, status, shown)
 }
 
 func (c *Console) lettersDecide(w http.ResponseWriter, r *http.Request) {
-	shown, status := c.decide(r, r.PostFormValue("process"), lettersRoom)
+	shown, status := c.decide(r, nameOf(r.PostFormValue("process")), lettersRoom)
 	c.showLetters(w, r, status, shown)
 }
 
 var lettersRoom = room{preview: "/letters/preview", decide: "/letters/decide", back: "/letters"}
 
 func (c *Console) showLetters(w http.ResponseWriter, r *http.Request, status int, shown *panel) {
-	ask := desk.LettersAsk{Process: r.URL.Query().Get("process"), Resolved: r.URL.Query().Get("all") == "yes"}
+	ask := desk.LettersAsk{Process: nameOf(r.URL.Query().Get("process")), Resolved: r.URL.Query().Get("all") == "yes"}
 	found, err := c.desk.Letters(r.Context(), ask)
 	if err != nil {
 		c.fail(w, r, err)
@@ -91,7 +92,7 @@ func letterGroups(found desk.Letters) []letterGroup {
 	var all []letterGroup
 	for _, g := range found.Groups {
 		out := letterGroup{
-			Process: visible.Inline(visible.Cut(g.Process)), Raw: g.Process, URL: processURL(g.Process), Title: visible.Short(g.Pattern), Error: newLong("g-"+htmlID(g.Process+"\x00"+g.Pattern), g.Pattern),
+			Process: visible.Inline(visible.Cut(g.Process)), Value: valueOf(g.Process), URL: processURL(g.Process), Title: visible.Short(g.Pattern), Error: newLong("g-"+htmlID(g.Process+"\x00"+g.Pattern), g.Pattern),
 			Count: counted(int64(len(g.IDs)), "letter", "letters with errors like this"), Class: visible.Line(g.Class), Span: spanText(g), Open: true,
 		}
 		if first, known := byID[g.IDs[0]]; known { // easier to read than what they have in common
@@ -118,10 +119,10 @@ func resolvedGroups(found desk.Letters) []letterGroup {
 		if l.Resolution == "open" || l.Resolution == "" {
 			continue
 		}
-		at := slices.IndexFunc(all, func(g letterGroup) bool { return g.Raw == l.Process })
+		at := slices.IndexFunc(all, func(g letterGroup) bool { return g.Value == valueOf(l.Process) })
 		if at < 0 {
 			at = len(all)
-			all = append(all, letterGroup{Process: visible.Inline(visible.Cut(l.Process)), Raw: l.Process, URL: processURL(l.Process), Title: "resolved", Error: long{Short: "Resolved"}, Class: "replayed or discarded", Span: "by hand"})
+			all = append(all, letterGroup{Process: visible.Inline(visible.Cut(l.Process)), Value: valueOf(l.Process), URL: processURL(l.Process), Title: "resolved", Error: long{Short: "Resolved"}, Class: "replayed or discarded", Span: "by hand"})
 		}
 		if len(all[at].Letters) < maxGroupLetters {
 			all[at].Letters = append(all[at].Letters, newLetterRow(l))
@@ -177,7 +178,7 @@ func (c *Console) letter(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	page := letterPage{frame: c.frame(r, fmt.Sprintf("Dead letter %d", id), "letters"), ID: strconv.FormatInt(id, 10), State: newStanding(resolutionOf(l)), Said: visible.Text(l.Failure.Error)}
-	page.Process, page.Decide = l.Process, who(r).Operate && page.State.Word == "open"
+	page.Process, page.Decide = valueOf(l.Process), who(r).Operate && page.State.Word == "open"
 	page.Facts = append([]fact{said("process", l.Process)}, recordFacts(l.Record)...)
 	page.Facts = append(page.Facts, said("put aside", newMoment(l.At).Text), said("sequence", count(l.Sequence)), said("attempts", strconv.Itoa(l.Failure.Attempts)), said("first failed", newMoment(l.Failure.First).Text), said("class", l.Failure.Class))
 	if l.ResolvedAt != nil {
@@ -206,7 +207,7 @@ func (c *Console) processChoices(r *http.Request, chosen string) []choice {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		all = append(all, choice{name, visible.Inline(visible.Cut(name)), name == chosen})
+		all = append(all, choice{valueOf(name), visible.Inline(visible.Cut(name)), name == chosen})
 	}
 	return all
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"encoding/json"
 	"net/url"
 	"slices"
 	"strings"
@@ -19,6 +20,24 @@ type query struct {
 type choice struct {
 	Value, Name string
 	Chosen      bool
+}
+
+// valueOf is a name as the value of a choice or of a hidden field. Browsers do not send back each hidden character as it
+// was, so a name that has one is written as JSON.
+func valueOf(name string) string {
+	if !strings.ContainsFunc(name, visible.Hidden) {
+		return name
+	}
+	text, _ := json.Marshal(name) // a text: this cannot fail
+	return string(visible.EscapeJSON(text))
+}
+
+// nameOf is the name of which a form sends the value.
+func nameOf(value string) (name string) {
+	if json.Unmarshal([]byte(value), &name) == nil && valueOf(name) == value {
+		return name
+	}
+	return value
 }
 
 func newQuery(v url.Values) query {
