@@ -38,9 +38,12 @@ help: ## This list. Needs: nothing
 	@echo
 	@awk '!/^#/ { exit } NR > 2 { print substr($$0, 2) }' Makefile
 
+# For --version, where Go stamps nothing: in a worktree, or with -buildvcs=false.
+COMMIT = $(shell git describe --always --dirty --exclude='*' --abbrev=12 2>/dev/null)
+
 .PHONY: build
 build: ## bin/ordered-dispatcher. Needs: Go
-	$(GO) build -trimpath -o bin/ordered-dispatcher ./cmd/ordered-dispatcher
+	$(GO) build -trimpath -ldflags "-X github.com/ordered-dispatcher/ordered-dispatcher/command.commit=$(COMMIT)" -o bin/ordered-dispatcher ./cmd/ordered-dispatcher
 
 # A server that DATABASE_URL names already is used instead.
 .PHONY: postgres

@@ -2,7 +2,6 @@ package command
 
 import (
 	"log/slog"
-	"runtime/debug"
 
 	"github.com/alecthomas/kong"
 
@@ -64,33 +63,4 @@ func (c *cli) AfterApply(ctx *kong.Context, sys system) error {
 	daemon.Adopt(logger)
 	ctx.Bind(logger, bar)
 	return nil
-}
-
-// released is the version that the build of a release writes here: see .goreleaser.yaml.
-var released string
-
-// version returns the version of the program, or what is known of it.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		info = new(debug.BuildInfo)
-	}
-	return versionOf(info, released)
-}
-
-// versionOf prefers the version of the module: go install, and go build in a clone, note it. A release is built without
-// the marks of a clone, and has released. The commit is the last resort.
-func versionOf(info *debug.BuildInfo, released string) string {
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
-	if released != "" {
-		return released
-	}
-	for _, setting := range info.Settings {
-		if setting.Key == "vcs.revision" {
-			return "unreleased, commit " + setting.Value
-		}
-	}
-	return "unknown: built from a tree without version control"
 }

@@ -3,7 +3,6 @@ package command
 import (
 	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -116,68 +115,4 @@ func TestSource_IsTheFlagOrTheVariable(t *testing.T) {
 	_, _, stderr = run(map[string]string{"COLUMNS": "9999"}, "status")
 	require.Equal(t, "ordered-dispatcher: no database is named: set DATABASE_URL, or give database in a file named with -c. The environment has no "+
 		configVariable+", and "+dir+" has no dispatcher.yaml\n", stderr)
-}
-
-func TestComplete_CommandsFlagsAndProcesses(t *testing.T) {
-	t.Parallel()
-	for line, want := range map[string]string{
-		"sta":                          "status",
-		"dead-letter ":                 "list show replay discard",
-		"seek --to-i":                  "--to-id",
-		"status --w":                   "--wide --watch",
-		"--log-level ":                 "debug info warn error",
-		"--log-level=w":                "--log-level=warn",
-		"completion ":                  "bash zsh fish",
-		"complet":                      "completion",
-		"dead-letter list --limit ":    "",
-		"dead-letter show ":            "",
-		"pause -c /no/such.yaml ":      "",
-		"nothing of this is a command": "",
-	} {
-		require.Equal(t, want, completed(t, nil, line), line)
-	}
-	file := names(t)
-	require.Equal(t, "bookings beds@v2", completed(t, map[string]string{configVariable: file}, "pause "), "a shell would read more into the third")
-	for _, line := range []string{"status -c " + file + " bo", "history --config=" + file + " bo", "history --config = " + file + " bo", "dead-letter replay -c " + file + " --process bo"} {
-		require.Equal(t, "bookings", completed(t, nil, line), line)
-	}
-	require.Equal(t, "--process=bookings", completed(t, map[string]string{configVariable: file}, "dead-letter discard --process=bo"))
-}
-
-// completed are the words that complete a line.
-func completed(t testing.TB, environment map[string]string, line string) string {
-	t.Helper()
-	words := strings.Split(line, " ")
-	code, stdout, stderr := run(environment, append([]string{"complete", "--"}, words...)...)
-	require.Zero(t, code, stderr)
-	var all []string
-	for printed := range strings.Lines(stdout) {
-		word, _, _ := strings.Cut(strings.TrimSuffix(printed, "\n"), "\t")
-		all = append(all, word)
-	}
-	return strings.Join(all, " ")
-}
-
-// bash itself asks, as it does at a tab.
-func TestCompletion_InBash(t *testing.T) {
-	t.Parallel()
-	_, script, _ := run(nil, "completion", "bash")
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "ordered-dispatcher"), []byte("#!/bin/sh\nprintf '%s\\n' \"$*\" > \"$0.asked\"\nprintf 'pause\\tPause a process\\nb$(touch x)\\n'\n"), 0o700))
-	bash := exec.Command("bash", "--norc", "-c", script+`
-		COMP_WORDS=(ordered-dispatcher dead-letter pa) COMP_CWORD=2
-		_ordered_dispatcher
-		printf '<%s>' "${COMPREPLY[@]}"`)
-	bash.Env, bash.Dir = []string{"PATH=" + dir + ":" + os.Getenv("PATH")}, dir
-	out, err := bash.CombinedOutput()
-	require.NoError(t, err, string(out))
-	require.Equal(t, "<pause><b$(touch x)>", string(out), "nothing of it is run")
-	require.NoFileExists(t, filepath.Join(dir, "x"))
-	asked, err := os.ReadFile(filepath.Join(dir, "ordered-dispatcher.asked"))
-	require.NoError(t, err)
-	require.Equal(t, "complete -- dead-letter pa\n", string(asked))
-	for _, shell := range []string{"zsh", "fish"} {
-		_, script, _ := run(nil, "completion", shell)
-		require.Contains(t, script, "ordered-dispatcher complete -- ")
-	}
 }

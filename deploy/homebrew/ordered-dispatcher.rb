@@ -29,8 +29,7 @@ class OrderedDispatcher < Formula
 
   def install
     bin.install "ordered-dispatcher"
-    # Completions, once the program prints them:
-    # generate_completions_from_executable(bin/"ordered-dispatcher", "completion")
+    generate_completions_from_executable(bin/"ordered-dispatcher", "completion")
   end
 
   test do

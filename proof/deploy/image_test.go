@@ -65,12 +65,15 @@ func TestDockerfile_BuildsTheProgramFromItsContext(t *testing.T) {
 	line := strings.Join(run.CmdLine, " ")
 	require.Contains(t, line, "-o /out/ordered-dispatcher")
 	line = strings.ReplaceAll(line, "/out/", out+"/")
-	env := []string{"VERSION=v9.8.7", "TARGETOS=" + runtime.GOOS, "TARGETARCH=" + runtime.GOARCH, "GOWORK=", "GOFLAGS="}
-	_, err := in(src, env, "sh", "-c", line)
-	require.NoError(t, err)
-	version, err := in(out, nil, filepath.Join(out, "ordered-dispatcher"), "--version")
-	require.NoError(t, err)
-	require.Equal(t, "v9.8.7\n", version)
+	// Without a version, as for docker compose, it has that of the source.
+	for given, want := range map[string]string{"v9.8.7": "v9.8.7", "": sourceVersion(t)} {
+		env := []string{"VERSION=" + given, "TARGETOS=" + runtime.GOOS, "TARGETARCH=" + runtime.GOARCH, "GOWORK=", "GOFLAGS="}
+		_, err := in(src, env, "sh", "-c", line)
+		require.NoError(t, err)
+		version, err := in(out, nil, filepath.Join(out, "ordered-dispatcher"), "--version")
+		require.NoError(t, err)
+		require.Equal(t, want+"\n", version)
+	}
 }
 
 // copyContext copies what .dockerignore leaves.

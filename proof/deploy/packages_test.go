@@ -95,6 +95,28 @@ func TestDeb_InstallsAProgramThatDelivers(t *testing.T) {
 	require.Regexp(t, `(?s)"Ada".*"Grace"`, out)
 }
 
+// Each shell finds the script where the package puts it, and the script finds the program.
+func TestDeb_CompletesInEachShell(t *testing.T) {
+	t.Parallel()
+	dir, _ := installed(t)
+	for shell, script := range map[string]string{
+		"bash": "usr/share/bash-completion/completions/ordered-dispatcher",
+		"zsh":  "usr/share/zsh/vendor-completions/_ordered-dispatcher",
+		"fish": "usr/share/fish/vendor_completions.d/ordered-dispatcher.fish",
+	} {
+		needs(t, shell)
+		ask, err := filepath.Abs(filepath.Join(root, "command/testdata/completion/ask."+shell))
+		require.NoError(t, err)
+		found := filepath.Join(t.TempDir(), "found")
+		env := []string{"SCRIPT=" + filepath.Join(dir, script), "FOUND=" + found, "HOME=" + t.TempDir(), "PATH=" + filepath.Join(dir, "usr/bin") + ":" + os.Getenv("PATH")}
+		out, err := in(dir, env, shell, ask)
+		require.NoError(t, err)
+		text, err := os.ReadFile(found)
+		require.NoError(t, err, out)
+		require.Subset(t, strings.Fields(string(text)), []string{"list", "show", "replay", "discard"}, shell)
+	}
+}
+
 // remove keeps what an operator wrote; purge does not.
 func TestDeb_IsRemovedAgain(t *testing.T) {
 	t.Parallel()
@@ -133,7 +155,9 @@ func TestRPM_HoldsTheSameFilesAsTheDeb(t *testing.T) {
 			deb = append(deb, strings.TrimPrefix(fields[5], "."))
 		}
 	}
-	require.ElementsMatch(t, deb, strings.Fields(rpm("-qlp")))
+	// Debian's zsh has a directory for packages, others have one for all.
+	files := strings.ReplaceAll(rpm("-qlp"), "/zsh/site-functions/", "/zsh/vendor-completions/")
+	require.ElementsMatch(t, deb, strings.Fields(files))
 	require.Contains(t, rpm("-qp", "--dump"), "/etc/ordered-dispatcher/environment")
 	require.ElementsMatch(t, []string{"/etc/ordered-dispatcher/dispatcher.yaml", "/etc/ordered-dispatcher/environment"}, strings.Fields(rpm("-qcp")))
 	scripts := rpm("-qp", "--scripts")
@@ -160,7 +184,7 @@ func TestArchive_HoldsTheProgramAndWhatItNeeds(t *testing.T) {
 	out, err := in(".", nil, "tar", "-tzf", archive)
 	require.NoError(t, err)
 	dir := strings.TrimSuffix(filepath.Base(archive), ".tar.gz") + "/"
-	for _, name := range []string{"ordered-dispatcher", "LICENSE", "CHANGELOG.md", "dispatcher.schema.json", "systemd/ordered-dispatcher.service"} {
+	for _, name := range []string{"ordered-dispatcher", "LICENSE", "CHANGELOG.md", "dispatcher.schema.json", "systemd/ordered-dispatcher.service", "completions/_ordered-dispatcher"} {
 		require.Contains(t, strings.Fields(out), dir+name)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -72,6 +73,31 @@ func version(t *testing.T) string {
 	t.Helper()
 	name := filepath.Base(artifact(t, "_linux_"+runtime.GOARCH+".tar.gz"))
 	return strings.Split(name, "_")[1]
+}
+
+var inSource = regexp.MustCompile(`const sourceVersion = "(.+)"`)
+
+// sourceVersion is what a program prints that was built without a version.
+func sourceVersion(t *testing.T) string {
+	t.Helper()
+	found := inSource.FindStringSubmatch(read(t, "command/version.go"))
+	require.NotNil(t, found)
+	return found[1]
+}
+
+// Go stamps nothing in a worktree, or if GOFLAGS says so.
+func TestMakeBuild_NamesTheCommitWithoutStamps(t *testing.T) {
+	t.Parallel()
+	clone := filepath.Join(t.TempDir(), "clone")
+	_, err := in(root, nil, "git", "clone", "-q", ".", clone)
+	require.NoError(t, err)
+	_, err = in(clone, []string{"GOWORK=", "GOFLAGS=-buildvcs=false"}, "make", "build")
+	require.NoError(t, err)
+	commit, err := in(clone, nil, "git", "rev-parse", "--short=12", "HEAD")
+	require.NoError(t, err)
+	out, err := in(clone, nil, "bin/ordered-dispatcher", "--version")
+	require.NoError(t, err)
+	require.Equal(t, sourceVersion(t)+"+"+commit, out)
 }
 
 // A snapshot names its commit.

@@ -337,3 +337,16 @@ func TestRelease_GivesTheReceiversOfOtherLanguagesItsVersion(t *testing.T) {
 		require.Equal(t, len(want), changed, "%s: the versions of other packages stay", file)
 	}
 }
+
+// Go stamps no version into a program of an archive of the source, so the source has one.
+func TestRelease_TheSourceHasItsVersionAndThenTheNextOne(t *testing.T) {
+	r := get(t)
+	for revision, want := range map[string]string{r.version: r.version, "HEAD": "v0.0.1-dev"} {
+		text, err := in(r.tree, nil, "git", "show", revision+":command/version.go")
+		require.NoError(t, err)
+		require.Contains(t, text, "const sourceVersion = \""+want+"\"\n", revision)
+	}
+	out, err := in(r.tree, gitEnv(), "tools/release", "v1.2.3")
+	require.NoError(t, err)
+	require.Contains(t, out, "would then write v1.2.4-dev into command/version.go")
+}
