@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/term"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
@@ -104,6 +105,15 @@ func (p Page) fold(text string) string {
 		b.WriteString(line[len(body):])
 	}
 	return b.String()
+}
+
+// hang folds a text after a head. Each further line begins under the first word of the text.
+func (p Page) hang(head, text string) string {
+	column, width := ansi.StringWidth(head), p.Width
+	if width > 0 {
+		width = max(width-column, 1)
+	}
+	return head + strings.ReplaceAll(Fold(text, width, ""), "\n", "\n"+strings.Repeat(" ", column)) + "\n"
 }
 
 // excerpt is a line of a file that a message shows, or the line that points into it.
