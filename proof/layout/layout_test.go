@@ -55,8 +55,9 @@ var arrows = map[string][]string{
 	"payload":                 {"claim", "internal/packed", "internal/zstd", "processor"},
 	"upcast":                  {"internal/packed", "internal/visible", "processor"},
 	"inbox":                   {"internal/signature"},
-	"command/internal/prove":  {"cursor", "processor", "sources/table", "internal/pgname", "internal/visible"},
-	"command/internal/screen": {"command/internal/daemon", "command/internal/screen", "cursor", "cursor/operator", "processor", "sources/table", "internal/visible"},
+	"command/internal/fold":   {},
+	"command/internal/prove":  {"command/internal/fold", "cursor", "processor", "sources/table", "internal/pgname", "internal/visible"},
+	"command/internal/screen": {"command/internal/daemon", "command/internal/fold", "command/internal/screen", "cursor", "cursor/operator", "processor", "sources/table", "internal/visible"},
 	"command/internal/notify": {"internal/knob", "internal/plaintext", "internal/secret", "internal/signature", "internal/visible"},
 }
 

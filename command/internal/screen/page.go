@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/term"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/fold"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
@@ -101,7 +101,7 @@ func (p Page) fold(text string) string {
 			b.WriteString(line)
 			continue
 		}
-		b.WriteString(Fold(body, p.Width, leading(body)+under))
+		b.WriteString(fold.Text(body, p.Width, leading(body)+under))
 		b.WriteString(line[len(body):])
 	}
 	return b.String()
@@ -109,11 +109,7 @@ func (p Page) fold(text string) string {
 
 // hang folds a text after a head. Each further line begins under the first word of the text.
 func (p Page) hang(head, text string) string {
-	column, width := ansi.StringWidth(head), p.Width
-	if width > 0 {
-		width = max(width-column, 1)
-	}
-	return head + strings.ReplaceAll(Fold(text, width, ""), "\n", "\n"+strings.Repeat(" ", column)) + "\n"
+	return fold.After(head, text, p.Width) + "\n"
 }
 
 // excerpt is a line of a file that a message shows, or the line that points into it.
