@@ -96,7 +96,7 @@ func (c *adoptCommand) Run(ctx context.Context, sys system) error {
 	if c.JSON {
 		err = prove.PrintJSON(sys.stdout, a)
 	} else {
-		err = prove.PrintAdoption(sys.stdout, a, prove.Commands{Process: process, File: c.Config})
+		err = prove.PrintAdoption(sys.stdout, sys.out().Width, a, prove.Commands{Process: process, File: c.Config})
 	}
 	switch {
 	case err != nil:

@@ -10,6 +10,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/fold"
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/screen"
 )
 
@@ -28,7 +29,7 @@ func help(options kong.HelpOptions, ctx *kong.Context) error {
 	if node == nil {
 		node = ctx.Model.Node
 	}
-	_, err = fmt.Fprintf(out, "%s\n%s", screen.Fold("Usage: "+usage(node), screen.DefaultWidth, "         "), rest)
+	_, err = fmt.Fprintf(out, "%s\n%s", fold.Text("Usage: "+usage(node), screen.DefaultWidth, "         "), rest)
 	return err
 }
 

@@ -106,7 +106,7 @@ func (c *proveCommand) Run(ctx context.Context, sys system, logger *slog.Logger)
 	if c.JSON {
 		return prove.PrintJSON(sys.stdout, report)
 	}
-	return prove.Print(sys.stdout, report)
+	return prove.Print(sys.stdout, sys.out().Width, report)
 }
 
 func (c *proveCommand) began(w io.Writer, r prove.Report) {

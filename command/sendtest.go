@@ -29,5 +29,5 @@ func (c *sendTestCommand) Run(ctx context.Context, sys system, logger *slog.Logg
 	if err != nil {
 		return err
 	}
-	return daemon.PrintTried(sys.stderr, c.Process, tried) // stdout belongs to the stdout sink
+	return sys.err().Tried(c.Process, tried) // stdout belongs to the stdout sink
 }

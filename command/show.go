@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
@@ -65,24 +64,34 @@ func (c *showCommand) find(ctx context.Context, sys system) error {
 	}
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	finder, err := daemon.NewFinder(ctx, config, c.Process)
+	reader, err := daemon.NewStatusReader(ctx, daemon.StatusConfig{Config: config})
 	if err != nil {
 		return err
 	}
-	defer finder.Close()
+	defer reader.Close()
+	finder, err := daemon.NewFinder(reader, c.Process)
+	if err != nil {
+		return err
+	}
 	all, err := finder.Find(ctx, sought)
 	if err != nil {
 		return err
 	}
-	found, err := c.print()(sys.stdout, all)
+	found, err := c.print(sys, all)
 	if err == nil && !found {
 		err = errors.New("no record was found: if the row was removed or left out by source.where, no process delivers it")
 	}
 	return err
 }
 
+// maxPayload bounds the payload of one record that is printed, so that those of a key fit into the memory.
+const maxPayload = 1 << 20
+
 func (c *showCommand) sought() (daemon.Sought, error) {
-	s := daemon.Sought{Payload: c.Payload}
+	var s daemon.Sought
+	if c.Payload {
+		s.Payload = maxPayload
+	}
 	for _, given := range []struct {
 		flag *string
 		to   *string
@@ -101,9 +110,10 @@ func (c *showCommand) sought() (daemon.Sought, error) {
 	return s, nil
 }
 
-func (c *showCommand) print() func(io.Writer, []daemon.Search) (bool, error) {
+// print returns whether a record was found.
+func (c *showCommand) print(sys system, all []daemon.Search) (bool, error) {
 	if c.JSON {
-		return daemon.PrintFoundJSON
+		return daemon.PrintFoundJSON(sys.stdout, all)
 	}
-	return daemon.PrintFound
+	return sys.out().Found(all)
 }

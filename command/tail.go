@@ -27,13 +27,13 @@ func (c *tailCommand) Run(ctx context.Context, sys system) error {
 	}
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	print, secrets := daemon.PrintTailed, config.Secrets()
+	print, secrets := sys.out().Tailed, config.Secrets()
 	if c.JSON {
-		print = daemon.PrintTailedJSON
+		print = func(one daemon.Tailed) error { return daemon.PrintTailedJSON(sys.stdout, one) }
 	}
 	tail := daemon.TailConfig{Config: config, Process: c.Process, Last: c.Last, Once: c.Once, Payload: c.Payload}
 	return daemon.Tail(ctx, tail, func(one daemon.Tailed) error {
 		one.Problem = secrets.Replace(one.Problem)
-		return print(sys.stdout, one)
+		return print(one)
 	})
 }

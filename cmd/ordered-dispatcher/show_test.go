@@ -54,7 +54,7 @@ func TestShow_PrintsWhatAReceiverLacks(t *testing.T) {
 // that began at the end, and in one that never ran.
 func TestShow_SaysWhereARecordIs(t *testing.T) {
 	t.Parallel()
-	address, _ := database(t, 5)
+	address, pool := database(t, 5)
 	receiver := newPicky(t, "3")
 	source := "source: {table: public.bookings, columns: {key: customer}}"
 	sink := "sink: {webhook: {url: '" + receiver.URL + "'}}"
@@ -90,6 +90,12 @@ func TestShow_SaysWhereARecordIs(t *testing.T) {
 	require.Contains(t, show("halts", "--id=3"), "was passed over by skip")
 	require.Contains(t, show("halts", "--id=4"), "record 4 is the next one")
 	require.Contains(t, show("halts", "--id=4", "--json"), `"standing":"next","between":"0"`)
+	_, err := pool.Exec(t.Context(), "DELETE FROM public.bookings WHERE id = 3")
+	require.NoError(t, err)
+	gone := show("--id=3")
+	require.Contains(t, gone, "aside: record 3 is dead letter 1, after 1 attempt")
+	require.Contains(t, gone, "its row is gone")
+	require.NotContains(t, gone, "halts:")
 }
 
 // A transaction that may still insert a record before this one is named.

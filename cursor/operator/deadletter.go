@@ -39,18 +39,6 @@ func (o *Operator) OpenDeadLetters(ctx context.Context, process, containing stri
 	return o.listLetters(ctx, openLettersSQL, process, containing, limit)
 }
 
-// lettersAtSQL reads the dead letters of a process, which has no index by their positions: there are few of them.
-var lettersAtSQL = `/* cursor.dead_letters_at */
-` + tables.LettersSQL + `WHERE process_name = $1::text AND position = $2::text
-ORDER BY id
-LIMIT $3::int`
-
-// DeadLettersAt lists the dead letters that a process made of the record at a position, open or resolved, at most limit
-// of them.
-func (o *Operator) DeadLettersAt(ctx context.Context, process string, at cursor.Position, limit int) ([]cursor.DeadLetter, error) {
-	return o.listLetters(ctx, lettersAtSQL, process, string(at), limit)
-}
-
 func (o *Operator) listLetters(ctx context.Context, sql string, args ...any) ([]cursor.DeadLetter, error) {
 	letters, err := o.letters(ctx, sql, args...)
 	if err != nil {

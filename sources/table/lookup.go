@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
 // ErrNoKey reports that the source has no column for the key of a record.
@@ -18,49 +16,37 @@ var errNoValue = errors.New("the column has no such value")
 // maxMatches is how many rows with one value a search sorts.
 const maxMatches = 10_000
 
-// ByID returns the records with an id, the last ones first, at most limit of them. Without an index that begins with the
-// id column, the server searches the whole table, for at most 10 s.
-func (s *Source) ByID(ctx context.Context, id string, limit int) ([]processor.Record, error) {
-	return s.by(ctx, s.config.Columns.ID, id, limit)
+// ByID returns the committed records that have an id, the last ones first, as Peek does. Without an index that begins
+// with the id column, the server searches the whole table, for at most 10 s.
+func (s *Source) ByID(ctx context.Context, id string, limit, maxPayload int) ([]Shown, error) {
+	return s.by(ctx, s.config.Columns.ID, id, limit, maxPayload)
 }
 
 // ByKey is ByID for the key of records. It returns ErrNoKey if Config.Columns names no key. Of very many records with one
 // key it returns any.
-func (s *Source) ByKey(ctx context.Context, key string, limit int) ([]processor.Record, error) {
+func (s *Source) ByKey(ctx context.Context, key string, limit, maxPayload int) ([]Shown, error) {
 	if s.config.Columns.Key == "" {
 		return nil, fmt.Errorf("%w: name its column in source.columns.key", ErrNoKey)
 	}
-	return s.by(ctx, s.config.Columns.Key, key, limit)
+	return s.by(ctx, s.config.Columns.Key, key, limit, maxPayload)
 }
 
-// bySQL finds the rows first and sorts them then. Otherwise the planner may walk along the order to meet them.
-const bySQL = `/* source.lookup */
-SELECT %s
-FROM (SELECT %s FROM %s AS t WHERE t.%s = $1 AND %s LIMIT %d) AS t
-ORDER BY %s DESC
-LIMIT %d`
+// bySQL finds the rows first and sorts them then. Otherwise the planner may walk along the order to meet them. The role may
+// not have the right to read each column.
+const bySQL = `(%[1]s) IN (SELECT %[1]s FROM (SELECT %[1]s FROM %[2]s AS t WHERE t.%[3]s = $1 AND %[4]s LIMIT %[5]d) AS t ORDER BY %[6]s DESC LIMIT %[7]d)
+ORDER BY %[6]s DESC`
 
-func (s *Source) by(ctx context.Context, column, value string, limit int) (records []processor.Record, err error) {
-	where := "true"
-	if s.config.Where != "" {
-		where = "(\n" + s.config.Where + "\n)"
-	}
-	err = s.ask(ctx, "look for a record of", func(l *layout, ask asker) error {
-		if err := s.hurry(ask); err != nil {
-			return err
-		}
-		columns := "t." + quote(s.config.Columns.ID)
-		if l.at != "" {
-			columns += ", t." + quote(l.at)
-		}
-		records, err = l.found(ask(fmt.Sprintf(bySQL, l.keys(s.config), columns, l.sql(), quote(column), where, maxMatches,
-			strings.Join(l.orderBy(s.config), " DESC, "), limit), []byte(value)))
-		return err
+func (s *Source) by(ctx context.Context, column, value string, limit, maxPayload int) ([]Shown, error) {
+	all, err := s.show(ctx, maxPayload, func(l *layout, ask asker) (string, [][]byte, error) {
+		// The type of the parameter is that of the column, so an index of the column serves.
+		order := l.orderBy(s.config)
+		where := fmt.Sprintf(bySQL, strings.Join(order, ", "), l.sql(), quote(column), l.behind(s.config, true), maxMatches, strings.Join(order, " DESC, "), limit)
+		return where, [][]byte{[]byte(value)}, s.hurry(ask)
 	})
 	if err = s.missed(column, err); errors.Is(err, errNoValue) {
 		return nil, nil
 	}
-	return records, err
+	return all, err
 }
 
 // hurry bounds the search of a transaction.

@@ -17,27 +17,21 @@ func TestLookup_FindsTheRecordsOfAValue(t *testing.T) {
 			_, s := sourceOn(t, of.sql, of.config)
 			all := readAll(t, s, "", 100)
 			for i, r := range all {
-				found, err := s.ByID(t.Context(), r.ID, 5)
+				found, err := s.ByID(t.Context(), r.ID, 5, 100)
 				require.NoError(t, err)
 				require.Len(t, found, 1)
 				require.Equal(t, r.Position, found[0].Position)
 				require.Equal(t, r.CreatedAt, found[0].CreatedAt)
 				first := i / 3 * 3
-				found, err = s.ByKey(t.Context(), r.CreatedAt.Format(time.RFC3339Nano), 2)
+				found, err = s.ByKey(t.Context(), r.CreatedAt.Format(time.RFC3339Nano), 2, 100)
 				require.NoError(t, err)
-				require.Equal(t, []string{all[first+2].ID, all[first+1].ID}, ids(found))
-				shown, err := s.WithKey(t.Context(), r.CreatedAt.Format(time.RFC3339Nano), 2, 100)
-				require.NoError(t, err)
-				require.Len(t, shown, 2)
-				require.Equal(t, []string{all[first+2].ID, all[first+1].ID}, []string{shown[0].ID, shown[1].ID})
+				require.Len(t, found, 2)
+				require.Equal(t, []string{all[first+2].ID, all[first+1].ID}, []string{found[0].ID, found[1].ID})
 			}
 			for _, id := range []string{"x", "", "00000000-0000-0000-0000-000000000099", "99999999999999999999"} {
-				found, err := s.ByID(t.Context(), id, 5)
+				found, err := s.ByID(t.Context(), id, 5, 100)
 				require.NoError(t, err, id)
 				require.Empty(t, found)
-				shown, err := s.WithID(t.Context(), id, 5, 100)
-				require.NoError(t, err, id)
-				require.Empty(t, shown)
 			}
 			require.Len(t, readAll(t, s, "", 100), 12) // the source reads on
 		})
@@ -49,18 +43,28 @@ func TestLookup_WithoutAnIndexIsBounded(t *testing.T) {
 	t.Parallel()
 	_, s := sourceOn(t, kindTables["at.int"].sql, Config{Columns: Columns{Key: "created_at"}, Where: "pg_sleep(1) IS NOT NULL"})
 	s.waits.lookup = 100 * time.Millisecond
-	_, err := s.ByKey(t.Context(), "2026-01-01 00:00:00Z", 5)
-	require.ErrorContains(t, err, `it was not found within 100ms: an index on "created_at" would lead to it at once`)
-	_, err = s.WithKey(t.Context(), "2026-01-01 00:00:00Z", 5, 100)
+	_, err := s.ByKey(t.Context(), "2026-01-01 00:00:00Z", 5, 100)
 	require.ErrorContains(t, err, `it was not found within 100ms: an index on "created_at" would lead to it at once`)
 }
 
 func TestLookup_OfWhatTheSourceDoesNotRead(t *testing.T) {
 	t.Parallel()
 	_, s := sourceOn(t, kindTables["at.int"].sql, Config{Where: "id <> 3"})
-	found, err := s.ByID(t.Context(), "3", 5)
+	found, err := s.ByID(t.Context(), "3", 5, 100)
 	require.NoError(t, err)
 	require.Empty(t, found)
-	_, err = s.ByKey(t.Context(), "x", 5)
+	_, err = s.ByKey(t.Context(), "x", 5, 100)
 	require.ErrorIs(t, err, ErrNoKey)
+}
+
+// A source that reads keys alone shows no contents, and needs no right to read them.
+func TestLookup_OfKeysAlone(t *testing.T) {
+	t.Parallel()
+	_, s := sourceOn(t, kindTables["at.int"].sql, Config{KeysOnly: true, Columns: Columns{Key: "created_at"}})
+	found, err := s.ByID(t.Context(), "3", 5, 100)
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	require.False(t, found[0].Withheld)
+	require.Empty(t, found[0].Key)
+	require.Nil(t, found[0].Payload)
 }

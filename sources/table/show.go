@@ -25,6 +25,9 @@ type Shown struct {
 	Withheld bool
 }
 
+// Cut reports that the payload is not all there.
+func (s Shown) Cut() bool { return s.Bytes > int64(len(s.Payload)) }
+
 // Peek returns the first committed records after a position, at most limit, each with at most maxPayload bytes of its
 // payload. They may not be below the fence yet.
 func (s *Source) Peek(ctx context.Context, after cursor.Position, limit, maxPayload int) ([]Shown, error) {
@@ -34,41 +37,12 @@ func (s *Source) Peek(ctx context.Context, after cursor.Position, limit, maxPayl
 	})
 }
 
-// WithID returns the committed records that have an id, as Peek does. Without an index that begins with the id column,
-// the server searches the whole table, for at most 10 s.
-func (s *Source) WithID(ctx context.Context, id string, limit, maxPayload int) ([]Shown, error) {
-	return s.with(ctx, s.config.Columns.ID, id, limit, maxPayload)
-}
-
-// WithKey returns the last committed records that have a key, as Peek does, the newest first. Without an index that
-// begins with the key column, the server searches the whole table, for at most 10 s. Of very many records with one key it
-// returns any. It returns ErrNoKey if the source has none.
-func (s *Source) WithKey(ctx context.Context, key string, limit, maxPayload int) ([]Shown, error) {
-	if s.config.Columns.Key == "" {
-		return nil, ErrNoKey
-	}
-	return s.with(ctx, s.config.Columns.Key, key, limit, maxPayload)
-}
-
-func (s *Source) with(ctx context.Context, column, value string, limit, maxPayload int) ([]Shown, error) {
-	all, err := s.show(ctx, maxPayload, func(l *layout, ask asker) (string, [][]byte, error) {
-		// The type of the parameter is that of the column, so an index of the column serves.
-		where, order := l.behind(s.config, true), l.orderBy(s.config)
-		where = fmt.Sprintf(withSQL, strings.Join(order, ", "), l.sql(), quote(column), where, maxMatches, strings.Join(order, " DESC, "), limit)
-		return where, [][]byte{[]byte(value)}, s.hurry(ask)
-	})
-	if err = s.missed(column, err); errors.Is(err, errNoValue) {
-		return nil, nil
-	}
-	return all, err
-}
-
-// withSQL finds the rows first and sorts them then, as bySQL does. The role may not have the right to read each column.
-const withSQL = `(%[1]s) IN (SELECT %[1]s FROM (SELECT %[1]s FROM %[2]s AS t WHERE t.%[3]s = $1 AND %[4]s LIMIT %[5]d) AS t ORDER BY %[6]s DESC LIMIT %[7]d)
-ORDER BY %[6]s DESC`
-
-// show runs a query for records. If the role may not read their contents, it asks for their keys alone.
+// show runs a query for records. It asks for their keys alone if Config.KeysOnly is set, or if the role may not read
+// their contents.
 func (s *Source) show(ctx context.Context, maxPayload int, query func(*layout, asker) (string, [][]byte, error)) (all []Shown, err error) {
+	if s.config.KeysOnly {
+		return s.showKeys(ctx, query, Shown{})
+	}
 	err = s.ask(ctx, "show records of", func(l *layout, ask asker) error {
 		where, args, err := query(l, ask)
 		if err != nil {
@@ -82,15 +56,19 @@ func (s *Source) show(ctx context.Context, maxPayload int, query func(*layout, a
 	if !errors.As(err, &pgErr) || pgErr.Code != "42501" {
 		return all, err
 	}
+	return s.showKeys(ctx, query, Shown{Withheld: true})
+}
+
+// showKeys is show without contents. Each record is one like the given one.
+func (s *Source) showKeys(ctx context.Context, query func(*layout, asker) (string, [][]byte, error), like Shown) (all []Shown, err error) {
 	err = s.ask(ctx, "show records of", func(l *layout, ask asker) error {
 		where, args, err := query(l, ask)
 		if err != nil {
 			return err
 		}
 		records, err := l.found(ask(fmt.Sprintf("/* source.show_keys */ SELECT %s FROM %s AS t WHERE %s", l.keys(s.config), l.sql(), where), args...))
-		all = nil
-		for _, r := range records {
-			all = append(all, Shown{Record: r, Withheld: true})
+		for _, like.Record = range records {
+			all = append(all, like)
 		}
 		return err
 	})

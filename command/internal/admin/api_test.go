@@ -82,7 +82,7 @@ func TestAPI_MasksPayloadsForThoseWhoMayOnlyLook(t *testing.T) {
 	a := s.send(as(operateToken, http.MethodPost, "/api/v1/find", `{"by": "key", "text": "ann"}`))
 	var found desk.Found
 	require.NoError(t, json.Unmarshal([]byte(a.body), &found))
-	require.Contains(t, found.Sightings[0].Record.Payload, card)
+	require.Contains(t, found.Records[0].Record.Payload, card)
 }
 
 // With its digest, who may only look could guess a short payload.

@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/stretchr/testify/require"
@@ -286,4 +288,16 @@ func TestExposure_IsLoggedWithItsProcess(t *testing.T) {
 	exposure{"a", "p", "c"}.warn(slog.New(slog.NewJSONHandler(&log, nil)))
 	require.Contains(t, log.String(), `"process":"a"`)
 	require.Equal(t, 1, strings.Count(log.String(), "\n"))
+}
+
+// What the audit does not go back to is not taken for a delivery.
+func TestPassedBy_WhatTheAuditDoesNotHave(t *testing.T) {
+	t.Parallel()
+	standing, omitted := passedBy(operator.Fate{}, nil)
+	require.Equal(t, StandingPassed, standing)
+	require.Nil(t, omitted)
+	standing, _ = passedBy(operator.Fate{Omitted: &operator.Event{Action: "dead_letter"}}, nil)
+	require.Equal(t, StandingPutAside, standing)
+	standing, _ = passedBy(operator.Fate{}, []cursor.DeadLetter{{Resolution: cursor.Replayed}, {}})
+	require.Equal(t, StandingReplayed, standing, "the newest one counts")
 }

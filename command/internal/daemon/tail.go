@@ -29,8 +29,8 @@ type TailConfig struct {
 // MaxTailed bounds TailConfig.Last.
 const MaxTailed = 1000
 
-// neverRan is what Tail shows of a process without a cursor.
-const neverRan = "new"
+// NeverRan is Tailed.What of a process without a cursor.
+const NeverRan = "new"
 
 const (
 	tailInterval = 250 * time.Millisecond // between two looks
@@ -130,7 +130,7 @@ func (t *tail) open(p Process, pool *pgxpool.Pool) (err error) {
 func (t *tail) begin(ctx context.Context) error {
 	passage, err := t.op.Since(ctx, t.Process, 0)
 	if errors.Is(err, cursor.ErrUnknown) {
-		return t.neverRan() // follow waits for its first run
+		return t.NeverRan() // follow waits for its first run
 	}
 	if err != nil {
 		return err
@@ -146,7 +146,7 @@ func (t *tail) begin(ctx context.Context) error {
 	t.begun, t.at = true, row.Position
 	if row.Position == cursor.Unplaced {
 		t.begun = false
-		return t.neverRan()
+		return t.NeverRan()
 	}
 	if t.Last > 0 && row.Position > passage.Floor {
 		after, _, err := t.keys.Recent(ctx, row.Position, int64(t.Last), passage.Floor)
@@ -161,12 +161,12 @@ func (t *tail) begin(ctx context.Context) error {
 	return t.failure(row)
 }
 
-// neverRan shows that the process has not run, if nothing else will be shown.
-func (t *tail) neverRan() error {
+// NeverRan shows that the process has not run, if nothing else will be shown.
+func (t *tail) NeverRan() error {
 	if !t.Once {
 		return nil
 	}
-	return t.say(Tailed{What: neverRan, Process: t.Process})
+	return t.say(Tailed{What: NeverRan, Process: t.Process})
 }
 
 // follow looks again and again.

@@ -128,16 +128,3 @@ func undone(ctx context.Context, pool *pgxpool.Pool, f func(pgx.Tx) error) error
 	}
 	return err
 }
-
-// PrintTried writes the result of a test.
-func PrintTried(w io.Writer, process string, t Tried) error {
-	text := fmt.Sprintf("the receiver of %s took the test in %v (dedup key %s)", visible.Line(process), t.Took.Round(time.Millisecond), t.Delivery.DedupKey())
-	if t.Undone {
-		text = fmt.Sprintf("the statements of %s ran in %v, and were rolled back (dedup key %s)", visible.Line(process), t.Took.Round(time.Millisecond), t.Delivery.DedupKey())
-	}
-	if t.New {
-		text += "; the process has not run yet, so the test has an origin of its own"
-	}
-	_, err := io.WriteString(w, folded(text, "  "))
-	return err
-}

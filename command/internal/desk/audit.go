@@ -45,7 +45,7 @@ const actorsFrom = 1000
 // Audit returns a page of events of all processes.
 func (d *Desk) Audit(ctx context.Context, ask AuditAsk, sight Sight) (page Audit, err error) {
 	limit := min(cmp.Or(max(ask.Limit, 0), defaultEvents), MaxEvents)
-	err = d.question(ctx, questionTimeout, func(ctx context.Context) error {
+	err = d.question(ctx, func(ctx context.Context) error {
 		op := d.asking.Operator()
 		events, err := op.Audit(ctx, operator.AuditQuery{
 			Process: ask.Process, Actor: ask.Actor, Action: ask.Action, Decisions: ask.Decisions, Before: ask.Before, Limit: limit + 1})

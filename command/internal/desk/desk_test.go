@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
@@ -175,15 +175,15 @@ func TestDesk_DeadLettersAreGroupedReplayedAndDiscardedInOrder(t *testing.T) {
 	require.JSONEq(t, "{}", letter.Record.Payload)
 }
 
-// places are where the records that a search finds are, by id.
-func places(t testing.TB, d *Desk, s Search) map[string]Place {
+// standings are those of the records that a search finds, by id.
+func standings(t testing.TB, d *Desk, s Search) map[string]daemon.Standing {
 	t.Helper()
 	found, err := d.Find(t.Context(), s, Masked)
 	require.NoError(t, err)
 	require.Empty(t, found.Problems)
-	all := map[string]Place{}
-	for _, s := range found.Sightings {
-		all[s.Record.ID] = s.Place
+	all := map[string]daemon.Standing{}
+	for _, s := range found.Records {
+		all[s.Record.ID] = s.Standing
 		require.NotEmpty(t, s.Text)
 		require.Empty(t, s.Record.Payload)
 	}
@@ -197,7 +197,7 @@ func TestFind_ByKeyIdAndDedupKey(t *testing.T) {
 	pool, config := fixture(t, toWebhook(receiver(t, &status), ", on_poison: dead_letter"))
 	insert(t, pool, "ann", 1)
 	d := sit(t, config)
-	require.Equal(t, map[string]Place{"1": Unborn}, places(t, d, Search{By: ByKey, Text: "ann"}))
+	require.Equal(t, map[string]daemon.Standing{"1": daemon.StandingNew}, standings(t, d, Search{By: ByKey, Text: "ann"}))
 	stop := work(t, config)
 	until(t, d, delivered(1))
 	status.Store(http.StatusUnprocessableEntity)
@@ -208,22 +208,27 @@ func TestFind_ByKeyIdAndDedupKey(t *testing.T) {
 	insert(t, pool, "ann", 4)
 	until(t, d, waits(4))
 	decided(t, d, Order{Verb: Seek, Process: "a", To: &Target{Kind: ToID, Value: "5"}})
-	want := map[string]Place{"1": Delivered, "2": DeadLettered, "3": Sought, "4": Sought, "5": Next, "6": Ahead}
-	require.Equal(t, want, places(t, d, Search{By: ByKey, Text: "ann"}))
-	require.Empty(t, places(t, d, Search{By: ByKey, Text: "nobody"}))
-	require.Equal(t, map[string]Place{"6": Ahead}, places(t, d, Search{By: ByID, Text: "6", Process: "a"}))
-	require.Empty(t, places(t, d, Search{By: ByID, Text: "not a number"}))
+	want := map[string]daemon.Standing{"1": daemon.StandingDelivered, "2": daemon.StandingLetter, "3": daemon.StandingSkipped, "4": daemon.StandingSkipped, "5": daemon.StandingNext, "6": daemon.StandingWaiting}
+	require.Equal(t, want, standings(t, d, Search{By: ByKey, Text: "ann"}))
+	require.Empty(t, standings(t, d, Search{By: ByKey, Text: "nobody"}))
+	require.Equal(t, map[string]daemon.Standing{"6": daemon.StandingWaiting}, standings(t, d, Search{By: ByID, Text: "6", Process: "a"}))
+	require.Empty(t, standings(t, d, Search{By: ByID, Text: "not a number"}))
 	found, err := d.Find(t.Context(), Search{By: ByID, Text: "4"}, Full)
 	require.NoError(t, err)
-	key := found.Sightings[0].Record.DedupKey
+	key := found.Records[0].Record.DedupKey
 	require.Regexp(t, `^public\.bookings/4/\d+$`, key)
-	require.JSONEq(t, "{}", found.Sightings[0].Record.Payload)
-	require.Equal(t, map[string]Place{"4": Sought}, places(t, d, Search{By: ByDedup, Text: key}))
-	require.Empty(t, places(t, d, Search{By: ByDedup, Text: key + "1"}))
+	require.JSONEq(t, "{}", found.Records[0].Record.Payload)
+	require.Equal(t, map[string]daemon.Standing{"4": daemon.StandingSkipped}, standings(t, d, Search{By: ByDedup, Text: key}))
+	require.Empty(t, standings(t, d, Search{By: ByDedup, Text: key + "1"}))
 	pgtest.Exec(t, pool, "DELETE FROM public.bookings WHERE id = 2")
-	require.Equal(t, map[string]Place{"2": Gone}, places(t, d, Search{By: ByID, Text: "2"}))
+	found, err = d.Find(t.Context(), Search{By: ByID, Text: "2"}, Masked)
+	require.NoError(t, err)
+	require.Len(t, found.Records, 1)
+	require.True(t, found.Records[0].Gone)
+	require.Equal(t, daemon.StandingLetter, found.Records[0].Standing)
+	require.Contains(t, found.Records[0].Text, "its row is gone")
 	decided(t, d, Order{Verb: Seek, Process: "a", To: &Target{Kind: ToStart}})
-	require.Equal(t, map[string]Place{"4": Ahead}, places(t, d, Search{By: ByDedup, Text: key}))
+	require.Equal(t, map[string]daemon.Standing{"4": daemon.StandingWaiting}, standings(t, d, Search{By: ByDedup, Text: key}))
 }
 
 func TestFind_WhatWasNotDelivered(t *testing.T) {
@@ -242,7 +247,7 @@ func TestFind_WhatWasNotDelivered(t *testing.T) {
 	insert(t, pool, "ann", 1)
 	until(t, d, delivered(2))
 	stop()
-	require.Equal(t, map[string]Place{"1": Before, "2": Before, "3": Delivered, "4": DeadLettered}, places(t, d, Search{By: ByKey, Text: "ann"}))
+	require.Equal(t, map[string]daemon.Standing{"1": daemon.StandingBefore, "2": daemon.StandingBefore, "3": daemon.StandingDelivered, "4": daemon.StandingLetter}, standings(t, d, Search{By: ByKey, Text: "ann"}))
 	var tail Tail
 	require.Eventually(t, func() bool {
 		var err error
@@ -253,8 +258,7 @@ func TestFind_WhatWasNotDelivered(t *testing.T) {
 	require.Equal(t, "3", tail.Records[0].ID)
 
 	pgtest.Exec(t, pool, "DELETE FROM od.dead_letter")
-	require.Equal(t, map[string]Place{"4": PutAside}, places(t, d, Search{By: ByID, Text: "4"}))
-	require.Equal(t, Passed, passed(operator.Fate{}, nil), "the audit does not go back so far")
+	require.Equal(t, map[string]daemon.Standing{"4": daemon.StandingPutAside}, standings(t, d, Search{By: ByID, Text: "4"}))
 }
 
 func TestDecide_AnOrderThatMakesNoSense(t *testing.T) {

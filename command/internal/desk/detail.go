@@ -129,9 +129,8 @@ func recordOf(s table.Shown, row cursor.Row) Record {
 	delivery.History, _ = row.Histories.At(s.Position) // histories that cannot be read are reported by the worker
 	r := Record{
 		Position: string(s.Position), Table: s.Table, ID: s.ID, Key: s.Key, Type: s.Type, DedupKey: delivery.DedupKey(),
-		Headers: s.Headers, Payload: string(s.Payload), PayloadBytes: int(s.Bytes), Withheld: s.Withheld,
+		Headers: s.Headers, Payload: string(s.Payload), PayloadBytes: int(s.Bytes), Cut: s.Cut(), Withheld: s.Withheld,
 	}
-	r.Cut = r.PayloadBytes > len(s.Payload)
 	if !s.CreatedAt.IsZero() {
 		at := s.CreatedAt
 		r.CreatedAt = &at

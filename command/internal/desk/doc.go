@@ -9,7 +9,7 @@
 //   - Fleet (fleet.go): one Line for each process, those that need somebody first.
 //   - Process (process.go): everything about one of them. Head is the record that is delivered next.
 //   - Cause (cause.go): what keeps records waiting: the fence, the receiver, a limit, a pause, a missing worker …
-//   - Search (find.go): finds records by id, key or dedup key. A Sighting is where a record is for one process.
+//   - Search (find.go): chooses records by id, key or dedup key. Found has where they are in each process.
 //   - Letters (letters.go): dead letters, in groups of errors that differ only in numbers and names.
 //   - Audit (audit.go): everything that was done, and by whom.
 //   - Order (decide.go): what an operator wants to be done. Preview shows what it would do, Decide does it.

@@ -46,7 +46,7 @@ func (d *Desk) Doctor(ctx context.Context) (Report, error) {
 		return *r, nil
 	}
 	r := Report{At: time.Now().UTC(), Findings: []Finding{}}
-	err := d.question(ctx, examineTimeout, func(ctx context.Context) error {
+	err := d.questionWithin(ctx, examineTimeout, func(ctx context.Context) error {
 		findings, err := daemon.Doctor(ctx, d.config.Config.Apart(0))
 		for _, f := range findings {
 			r.Findings = append(r.Findings, Finding{f.Process, string(f.Severity), visible.Text(f.Problem), visible.Text(f.Fix)})

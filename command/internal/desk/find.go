@@ -3,8 +3,10 @@ package desk
 import (
 	"context"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
 // By is what a Search compares.
@@ -17,7 +19,7 @@ const (
 	ByDedup By = "dedup_key"
 )
 
-// Search finds records.
+// Search chooses records.
 type Search struct {
 	By   By     `json:"by"`
 	Text string `json:"text"`
@@ -25,13 +27,14 @@ type Search struct {
 	Process string `json:"process"`
 }
 
-// MaxSightings bounds the sightings of one process.
-const MaxSightings = 50
+// maxFound bounds the records of one answer. Of one process, it has at most daemon.MaxFound.
+const maxFound = 200
 
 // Found is the answer to a Search.
 type Found struct {
-	Sightings []Sighting `json:"sightings"`
-	// More are the processes for which there are more than MaxSightings records.
+	// Records are those of each process, the last ones first.
+	Records []FoundRecord `json:"found"`
+	// More are the processes that have more records than these.
 	More []string `json:"more"`
 	// Problems are why a process could not be asked, by process.
 	Problems []Problem `json:"problems"`
@@ -43,51 +46,19 @@ type Problem struct {
 	Text    string `json:"text"`
 }
 
-// Place is where a record is for a process.
-type Place string
-
-// The places.
-const (
-	// Delivered: it was delivered in its turn.
-	Delivered Place = "delivered"
-	// Skipped: an operator passed over it.
-	Skipped Place = "skipped"
-	// Sought: a seek passed over it.
-	Sought Place = "passed over"
-	// Before: it comes before the place at which the process began.
-	Before Place = "before the start"
-	// PutAside: it was put aside, and its dead letter is not there any more.
-	PutAside Place = "put aside"
-	// Passed: the cursor has passed it, and the audit does not show how.
-	Passed Place = "passed"
-	// DeadLettered: it was put aside, and is open.
-	DeadLettered Place = "dead letter"
-	// Replayed and Discarded: it was put aside, and then delivered late, or never.
-	Replayed  Place = "replayed"
-	Discarded Place = "discarded"
-	// Failing: it is at the head, and fails.
-	Failing Place = "failing"
-	// Next: it is at the head.
-	Next Place = "next"
-	// Ahead: it waits after others.
-	Ahead Place = "waiting"
-	// Unborn: the process has no cursor yet.
-	Unborn Place = "not begun"
-	// Gone: only a dead letter or the audit has it.
-	Gone Place = "gone"
-)
-
-// Sighting is where a record is for one process.
-type Sighting struct {
-	Process string `json:"process"`
-	Record  Record `json:"record"`
-	Place   Place  `json:"place"`
+// FoundRecord is a record in one process.
+type FoundRecord struct {
+	Process  string          `json:"process"`
+	Record   Record          `json:"record"`
+	Standing daemon.Standing `json:"standing"`
+	// Gone reports that only a dead letter has it.
+	Gone bool `json:"gone"`
 	// Between is how many records are between the cursor and the record: before the cursor, or after it.
 	Between int64 `json:"between,string"`
 	// Capped reports that there are Between or more.
 	Capped bool `json:"capped"`
-	// Cursor is the position of the cursor.
-	Cursor string `json:"cursor"`
+	// Cursor is the position of the cursor; nil if the process has not run yet, or if the record is Gone.
+	Cursor *string `json:"cursor"`
 	// Failure are its attempts; nil if none failed, as far as is known. A success leaves no trace of its attempts.
 	Failure *Failure `json:"failure"`
 	// Letter is its last dead letter; nil if it has none.
@@ -96,30 +67,73 @@ type Sighting struct {
 	Text string `json:"text"`
 }
 
-// maxSightings bounds those of all processes.
-const maxSightings = 200
-
-// Find finds records by what is known of them: for each process those that are newest, in the order of their positions.
+// Find finds records by what is known of them.
 func (d *Desk) Find(ctx context.Context, s Search, sight Sight) (found Found, err error) {
 	if err := d.check(s); err != nil {
 		return Found{}, err
 	}
-	err = d.question(ctx, questionTimeout, func(ctx context.Context) error {
-		rows, err := d.asking.Rows(ctx)
+	found = Found{Records: []FoundRecord{}, More: []string{}, Problems: []Problem{}}
+	err = d.question(ctx, func(ctx context.Context) error {
+		finder, err := daemon.NewFinder(d.asking, s.Process)
 		if err != nil {
 			return err
 		}
-		f := finding{Search: s, desk: d, op: d.asking.Operator(), rows: map[string]cursor.Row{}, asked: map[string]answered{}}
-		for _, row := range rows {
-			f.rows[row.Process] = row
+		all, err := finder.Find(ctx, s.sought())
+		if len(all) == 0 {
+			return err
 		}
-		found, err = f.all(ctx)
-		return err
+		for _, search := range all { // if none could be asked, each has a problem
+			d.add(&found, search, sight)
+		}
+		return nil
 	})
-	for i := range found.Sightings {
-		found.Sightings[i].Record = sight.seen(found.Sightings[i].Record)
-	}
 	return found, err
+}
+
+func (s Search) sought() daemon.Sought {
+	sought := daemon.Sought{Payload: MaxPayload, Limit: maxFound}
+	switch s.By {
+	case ByID:
+		sought.ID = s.Text
+	case ByKey:
+		sought.Key = s.Text
+	case ByDedup:
+		sought.DedupKey = s.Text
+	}
+	return sought
+}
+
+// add adds what was found in one process.
+func (d *Desk) add(found *Found, search daemon.Search, sight Sight) {
+	if search.Problem != "" {
+		found.Problems = append(found.Problems, Problem{search.Process, d.board.cleanText(search.Problem)})
+	}
+	if search.More {
+		found.More = append(found.More, search.Process)
+	}
+	for _, r := range search.Found {
+		found.Records = append(found.Records, d.foundRecord(r, sight))
+	}
+}
+
+func (d *Desk) foundRecord(r daemon.Found, sight Sight) FoundRecord {
+	f := FoundRecord{
+		Process: r.Process, Record: sight.seen(recordOf(r.Record, r.Row)), Standing: r.Standing, Gone: r.Gone,
+		Between: r.Between, Capped: r.Between >= table.MaxLagRecords, Text: d.board.cleanText(r.Sentence()),
+	}
+	if len(r.Letters) > 0 {
+		letter := d.letterOf(r.Letters[0], Masked)
+		f.Letter, f.Failure = &letter, &letter.Failure
+	}
+	if r.Failure != nil {
+		failure := failureOf(*r.Failure)
+		f.Failure = &failure
+	}
+	if r.Row.Process != "" && r.Row.Position != cursor.Unplaced {
+		at := string(r.Row.Position)
+		f.Cursor = &at
+	}
+	return f
 }
 
 // check returns what is wrong with a search.

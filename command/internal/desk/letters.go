@@ -79,7 +79,7 @@ func (d *Desk) Letters(ctx context.Context, ask LettersAsk) (list Letters, err e
 	if ask.Error != "" && ask.Process == "" {
 		return list, wrong("a text of the error needs the name of the process")
 	}
-	err = d.question(ctx, questionTimeout, func(ctx context.Context) error {
+	err = d.question(ctx, func(ctx context.Context) error {
 		op := d.asking.Operator()
 		open, err := d.open(ctx, op, ask)
 		if err != nil {
@@ -154,7 +154,7 @@ func pattern(text string) string {
 
 // Letter returns one dead letter.
 func (d *Desk) Letter(ctx context.Context, id int64, sight Sight) (letter Letter, err error) {
-	err = d.question(ctx, questionTimeout, func(ctx context.Context) error {
+	err = d.question(ctx, func(ctx context.Context) error {
 		found, err := d.asking.Operator().DeadLetter(ctx, id)
 		letter = d.letterOf(found, sight)
 		return err

@@ -14,9 +14,9 @@ import (
 // Commands are the parts of the commands that an adoption proposes; empty where they are not known.
 type Commands struct{ Process, File string }
 
-// PrintAdoption writes an adoption for people.
-func PrintAdoption(w io.Writer, a Adoption, c Commands) error {
-	var p page
+// PrintAdoption writes an adoption for people, in lines of a width; 0: they may have any length.
+func PrintAdoption(w io.Writer, width int, a Adoption, c Commands) error {
+	p := page{width: width}
 	p.say("", "%s, ordered by %s, taken over from %s.", visible.Inline(a.Table), visible.Inline(a.Order), visible.Inline(a.Old))
 	p.gap()
 	if a.Running != "" {

@@ -37,10 +37,13 @@ func adopt(t *testing.T, pool *pgxpool.Pool, c AdoptConfig) Adoption {
 	return a
 }
 
+// width is that of the pages of tests.
+const width = 80
+
 func printed(t *testing.T, a Adoption) string {
 	t.Helper()
 	var out bytes.Buffer
-	require.NoError(t, PrintAdoption(&out, a, Commands{Process: "orders", File: "dispatcher.yaml"}))
+	require.NoError(t, PrintAdoption(&out, width, a, Commands{Process: "orders", File: "dispatcher.yaml"}))
 	for line := range strings.Lines(out.String()) {
 		require.LessOrEqual(t, len(line), width+1, line)
 	}

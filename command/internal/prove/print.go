@@ -16,9 +16,9 @@ func PrintJSON(w io.Writer, result any) error {
 	return json.NewEncoder(visible.JSON(w)).Encode(result)
 }
 
-// Print writes a report for people.
-func Print(w io.Writer, r Report) error {
-	var p page
+// Print writes a report for people, in lines of a width; 0: they may have any length.
+func Print(w io.Writer, width int, r Report) error {
+	p := page{width: width}
 	p.say("", "%s, ordered by %s: %s in %s, at least %s apart. %s became visible.", visible.Inline(r.Table), visible.Inline(r.Order),
 		quantity.Of(r.Overlap.Looks, "look"), round(r.Lasted), round(r.Every), quantity.Of(r.Rows, "row"))
 	if r.Early != "" {

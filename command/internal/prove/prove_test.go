@@ -211,7 +211,7 @@ func TestProve_NamesWhoHoldsTheFence(t *testing.T) {
 	require.Positive(t, h.Held)
 	require.Equal(t, 2, h.Looks)
 	var out bytes.Buffer
-	require.NoError(t, Print(&out, r))
+	require.NoError(t, Print(&out, width, r))
 	require.Contains(t, flat(out.String()), fmt.Sprintf(`pid %d, application "the importer", user`, h.PID))
 	require.Contains(t, flat(out.String()), "1 visible row waited for the fence at the end")
 }
@@ -235,7 +235,7 @@ func TestProve_NeedsNoMoreThanSelect(t *testing.T) {
 	require.Empty(t, r.Ours.Rows)
 	require.Equal(t, role, r.Holders[0].HiddenFrom)
 	var out bytes.Buffer
-	require.NoError(t, Print(&out, r))
+	require.NoError(t, Print(&out, width, r))
 	require.Contains(t, flat(out.String()), "grant pg_read_all_stats")
 }
 
@@ -251,7 +251,7 @@ func TestProve_SaysIfOursLosesRows(t *testing.T) {
 	require.Equal(t, []string{"2"}, names(r.Ours.Rows))
 	require.Empty(t, r.ByID.Rows)
 	var out bytes.Buffer
-	require.NoError(t, Print(&out, r))
+	require.NoError(t, Print(&out, width, r))
 	require.Contains(t, flat(out.String()), "Ours lost rows, too")
 }
 
@@ -275,7 +275,7 @@ func TestProve_WithoutALossSaysHowLittleThatProves(t *testing.T) {
 	p := begin(t, pool, table.Config{Order: table.ID})
 	p.settle(t)
 	var out bytes.Buffer
-	require.NoError(t, Print(&out, p.done(t)))
+	require.NoError(t, Print(&out, width, p.done(t)))
 	require.Contains(t, flat(out.String()), "No row became visible, so nothing could be lost")
 	const ahead = `INSERT INTO public.orders (created_at) VALUES (clock_timestamp() + interval '1 hour')` // no poll passes it
 	a, b := hold(t, pool, ahead), hold(t, pool, ahead)
@@ -288,7 +288,7 @@ func TestProve_WithoutALossSaysHowLittleThatProves(t *testing.T) {
 	require.Equal(t, 2, r.Overlap.Most)
 	require.Equal(t, 1, r.Overlap.WithSeveral)
 	out.Reset()
-	require.NoError(t, Print(&out, r))
+	require.NoError(t, Print(&out, width, r))
 	require.Contains(t, flat(out.String()), "That proves little")
 	require.Contains(t, flat(out.String()), "Of these, 2 overlapped with another one")
 	for line := range strings.Lines(out.String()) {

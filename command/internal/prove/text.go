@@ -5,20 +5,20 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode/utf8"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/fold"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// width is the number of columns that every output for people fits into, if no single word is longer.
-const width = 80
-
-// page collects an output for people.
-type page struct{ strings.Builder }
+// page collects an output for people, in lines of a width; 0: they may have any length.
+type page struct {
+	strings.Builder
+	width int
+}
 
 // say adds a paragraph, folded. Lines after the first one have the indent, too.
 func (p *page) say(indent, format string, args ...any) {
-	p.WriteString(fold(fmt.Sprintf(format, args...), indent))
+	p.WriteString(fold.Text(indent+fmt.Sprintf(format, args...), p.width, indent) + "\n")
 }
 
 // gap adds an empty line.
@@ -27,29 +27,6 @@ func (p *page) gap() { p.WriteByte('\n') }
 func (p *page) to(w io.Writer) error {
 	_, err := io.WriteString(w, visible.Text(p.String()))
 	return err
-}
-
-// fold breaks a text between words, so that its lines fit into the width.
-func fold(text, indent string) string {
-	var b strings.Builder
-	column := 0
-	for _, word := range strings.Fields(text) {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case column == 0:
-			b.WriteString(indent)
-			column = len(indent) + n
-		case column+1+n > width:
-			b.WriteString("\n" + indent)
-			column = len(indent) + n
-		default:
-			b.WriteByte(' ')
-			column += 1 + n
-		}
-		b.WriteString(word)
-	}
-	b.WriteByte('\n')
-	return b.String()
 }
 
 // quoted is a name that others gave, as one word of a line: fold does not break it.

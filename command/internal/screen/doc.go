@@ -3,7 +3,6 @@
 // # Nouns
 //
 //   - Page (page.go): where people read, how wide it is, and whether it shows colours.
-//   - Fold (fold.go): folds text at spaces. It breaks neither a command in backquotes nor SQL that people paste.
 //   - Grid (grid.go): a table that fits into the page. It shortens names first. Then it folds its last column.
 //   - Bar (bar.go): one line at the bottom of a terminal, below the log, for the progress of a drain.
 //

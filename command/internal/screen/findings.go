@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/fold"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/quantity"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
@@ -21,7 +22,7 @@ func (p Page) Findings(findings []daemon.Finding) error {
 			where = "database"
 		}
 		head := fmt.Sprintf("%s: %s: ", where, f.Severity)
-		problem := Fold(head+visible.Indented(f.Problem), p.Width, under+under)
+		problem := fold.Text(head+visible.Indented(f.Problem), p.Width, under+under)
 		problem = strings.TrimPrefix(problem, head)
 		b.WriteString(p.Paint(Bold, where) + ": " + p.Paint(severityColour(f.Severity), fmt.Sprint(f.Severity)) + ": " + problem + "\n")
 		if f.Fix != "" {
@@ -41,13 +42,13 @@ func (p Page) fix(text string) string {
 		if i == 0 {
 			before = first
 		}
-		if verbs.MatchString(line) || strings.HasPrefix(line, "--") || strings.HasPrefix(line, " ") || strings.HasPrefix(line, "ordered-dispatcher ") {
+		if fold.SQL(line) || strings.HasPrefix(line, "--") || strings.HasPrefix(line, " ") || strings.HasPrefix(line, "ordered-dispatcher ") {
 			b.WriteString(before + line + "\n")
 			continue
 		}
 		body := line
 		if p.Width > len(next) {
-			body = strings.ReplaceAll(Fold(line, p.Width-len(before), ""), "\n", "\n"+next)
+			body = strings.ReplaceAll(fold.Text(line, p.Width-len(before), ""), "\n", "\n"+next)
 		}
 		b.WriteString(before + body + "\n")
 	}

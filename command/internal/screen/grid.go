@@ -6,6 +6,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/fold"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
@@ -70,18 +71,18 @@ func (g *Grid) String() string {
 		}
 		if room > 0 {
 			indent := strings.Repeat(" ", g.page.Width-room)
-			b.WriteString(g.line(row, widths, strings.ReplaceAll(Fold(text, room, ""), "\n", "\n"+indent)) + "\n")
+			b.WriteString(g.line(row, widths, strings.ReplaceAll(fold.Text(text, room, ""), "\n", "\n"+indent)) + "\n")
 		} else {
 			b.WriteString(g.line(row, widths, "") + "\n")
 			if text != "" {
-				b.WriteString(under + Fold(text, g.page.Width-len(under), under) + "\n")
+				b.WriteString(under + fold.Text(text, g.page.Width-len(under), under) + "\n")
 			}
 		}
 		if g.below == nil {
 			continue
 		}
 		for _, note := range g.below[i] {
-			b.WriteString(Fold(under+note, g.page.Width, under+under) + "\n")
+			b.WriteString(fold.Text(under+note, g.page.Width, under+under) + "\n")
 		}
 	}
 	return b.String()

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/fold"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
@@ -100,10 +101,15 @@ func (p Page) fold(text string) string {
 			b.WriteString(line)
 			continue
 		}
-		b.WriteString(Fold(body, p.Width, leading(body)+under))
+		b.WriteString(fold.Text(body, p.Width, leading(body)+under))
 		b.WriteString(line[len(body):])
 	}
 	return b.String()
+}
+
+// hang folds a text after a head. Each further line begins under the first word of the text.
+func (p Page) hang(head, text string) string {
+	return fold.After(head, text, p.Width) + "\n"
 }
 
 // excerpt is a line of a file that a message shows, or the line that points into it.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/fold"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
@@ -46,7 +47,7 @@ func look(ctx context.Context, page Page, r *daemon.StatusReader, print func(io.
 	case errors.As(err, &usage):
 		return "", err
 	case err != nil:
-		return Fold(visible.Indented(r.Masked(err)), page.Width, "    ") + "\n", nil
+		return fold.Text(visible.Indented(r.Masked(err)), page.Width, "    ") + "\n", nil
 	}
 	var b bytes.Buffer
 	err = print(&b, all)

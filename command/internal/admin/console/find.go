@@ -2,7 +2,6 @@ package console
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/desk"
@@ -15,10 +14,10 @@ type findPage struct {
 	Value                  string
 	Asked                  bool
 	Summary, Problem, None string
-	Found                  []sighting
+	Found                  []foundRow
 }
 
-type sighting struct {
+type foundRow struct {
 	Process, URL, Key string
 	State             standing
 	ID, Position      long
@@ -49,10 +48,10 @@ func (c *Console) find(w http.ResponseWriter, r *http.Request) {
 		problems = append(problems, visible.Short(p)+" has more records like that than are shown")
 	}
 	page.Problem = strings.Join(problems, "; ")
-	for i, s := range found.Sightings {
-		page.Found = append(page.Found, newSighting(i, s))
+	for i, s := range found.Records {
+		page.Found = append(page.Found, newFoundRow(i, s))
 	}
-	page.Summary = counted(int64(len(found.Sightings)), "place", "places")
+	page.Summary = counted(int64(len(found.Records)), "place", "places")
 	c.show(w, http.StatusOK, "find", page)
 }
 
@@ -64,10 +63,10 @@ func byChoices(by desk.By) []choice {
 	return all
 }
 
-func newSighting(i int, s desk.Sighting) sighting {
+func newFoundRow(i int, s desk.FoundRecord) foundRow {
 	id := string(rune('a'+i%26)) + htmlID(s.Process+"\x00"+s.Record.Position)
-	out := sighting{
-		Process: visible.Inline(visible.Cut(s.Process)), URL: processURL(s.Process), Key: visible.Short(s.Record.Key), State: newStanding(string(s.Place)),
+	out := foundRow{
+		Process: visible.Inline(visible.Cut(s.Process)), URL: processURL(s.Process), Key: visible.Short(s.Record.Key), State: newStanding(strings.ReplaceAll(string(s.Standing), "_", " ")),
 		ID: newLong("i-"+id, s.Record.ID), Position: newLong("p-"+id, s.Record.Position), Relative: relative(s), Attempts: "–", Detail: newLong("d-"+id, s.Text),
 	}
 	if s.Failure != nil {
@@ -76,23 +75,24 @@ func newSighting(i int, s desk.Sighting) sighting {
 	return out
 }
 
-// relative says how far a record is from the cursor.
-func relative(s desk.Sighting) string {
-	before := []desk.Place{desk.Delivered, desk.Skipped, desk.Sought, desk.Before, desk.PutAside, desk.Passed, desk.DeadLettered, desk.Replayed, desk.Discarded}
-	more := ""
+// relative says how far a record is from the cursor; "" if that is not known.
+func relative(s desk.FoundRecord) string {
+	if s.Cursor == nil {
+		return ""
+	}
+	passed := s.Record.Position <= *s.Cursor
+	number := count(s.Between)
 	if s.Capped {
-		more = " or more"
+		number += " or more"
 	}
 	switch {
-	case s.Place == desk.Next || s.Place == desk.Failing:
-		return "right after the cursor"
-	case s.Place == desk.Unborn || s.Place == desk.Gone:
-		return ""
-	case slices.Contains(before, s.Place) && s.Between == 0:
+	case passed && s.Between == 0:
 		return "the last one before the cursor"
-	case slices.Contains(before, s.Place):
-		return count(s.Between) + more + " before the cursor"
+	case passed:
+		return number + " before the cursor"
+	case s.Between == 0:
+		return "right after the cursor"
 	default:
-		return count(s.Between) + more + " after the cursor"
+		return number + " after the cursor"
 	}
 }

@@ -160,12 +160,12 @@ func htmlID(text string) string {
 // standing is a word with a colour.
 type standing struct{ Word, Tone string }
 
-// tones are the colours of states, of findings and of places.
+// tones are the colours of states, of findings and of records. Others are idle.
 var tones = map[string]string{
 	"running": "ok", "paused": "idle", "halted": "bad", "failing": "warn", "cannot read": "bad", "no worker": "bad", "new": "idle",
 	"error": "bad", "warning": "warn", "note": "idle",
 	"open": "bad", "replayed": "ok", "discarded": "idle",
-	"delivered": "ok", "dead letter": "bad", "next": "warn", "skipped": "idle", "passed over": "idle", "before the start": "idle", "put aside": "bad", "passed": "idle", "waiting": "idle",
+	"delivered": "ok", "dead letter": "bad", "next": "warn", "fenced": "warn", "put aside": "bad",
 }
 
 func newStanding(word string) standing {

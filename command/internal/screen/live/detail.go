@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/fold"
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/screen"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
@@ -53,7 +54,7 @@ func (m *model) detail(s daemon.Status) []string {
 	field := func(name, text string) {
 		const wide = 14
 		indent := strings.Repeat(" ", wide)
-		for i, line := range strings.Split(screen.Fold(text, max(m.page.Width-wide, 20), ""), "\n") {
+		for i, line := range strings.Split(fold.Text(text, max(m.page.Width-wide, 20), ""), "\n") {
 			if i == 0 {
 				lines = append(lines, fmt.Sprintf("%-*s", wide, name)+line)
 				continue
@@ -76,7 +77,7 @@ func (m *model) detail(s daemon.Status) []string {
 	}
 	lines = append(lines, "")
 	for _, note := range s.Notes() {
-		lines = append(lines, fold(visible.Inline(note), m.page.Width)...)
+		lines = append(lines, folded(visible.Inline(note), m.page.Width)...)
 	}
 	return lines
 }
@@ -111,13 +112,13 @@ func (m *model) payload() []string {
 	case !m.head.ready:
 		return []string{"", "reading the next record …"}
 	case m.head.err != nil:
-		return append([]string{""}, fold("the record cannot be read: "+plain(m.head.err), m.page.Width)...)
+		return append([]string{""}, folded("the record cannot be read: "+plain(m.head.err), m.page.Width)...)
 	case m.head.record == nil:
 		return []string{"", "no record waits after the cursor"}
 	}
 	r := m.head.record
 	title := fmt.Sprintf("record %s, payload of %d bytes as the table has it:", visible.Short(r.ID), len(r.Payload))
-	lines := append([]string{""}, fold(title, m.page.Width)...)
+	lines := append([]string{""}, folded(title, m.page.Width)...)
 	for line := range strings.Lines(visible.Text(string(r.Payload))) {
 		lines = append(lines, hard(strings.TrimRight(line, "\n"), m.page.Width)...)
 		if len(lines) > m.high {

@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/fold"
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/screen"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
@@ -100,7 +101,7 @@ const maxReason = 400
 func (d *dialog) lines(page screen.Page) []string {
 	title := page.Paint(screen.Bold, string(d.verb)+" "+visible.Line(d.process))
 	lines := []string{title, ""}
-	say := func(text string) { lines = append(lines, fold(text, page.Width)...) }
+	say := func(text string) { lines = append(lines, folded(text, page.Width)...) }
 	switch d.stage {
 	case rehearsing:
 		say("asking the database what would be done …")
@@ -126,9 +127,9 @@ func (d *dialog) lines(page screen.Page) []string {
 	return append(lines, "", "any key: back")
 }
 
-// fold returns a text as lines.
-func fold(text string, width int) []string {
-	return strings.Split(screen.Fold(text, width, "  "), "\n")
+// folded returns a text as lines.
+func folded(text string, width int) []string {
+	return strings.Split(fold.Text(text, width, "  "), "\n")
 }
 
 // typed returns what a key adds to a text. A paste may have hidden characters.

@@ -142,7 +142,7 @@ func (m *model) fleet() []string {
 	}
 	var notes []string
 	for _, note := range m.all[at].Notes() {
-		notes = append(notes, fold(visible.Inline(note), m.page.Width)...)
+		notes = append(notes, folded(visible.Inline(note), m.page.Width)...)
 	}
 	if n := m.notesRoom(); len(notes) > n {
 		notes = append(notes[:max(0, n-1)], "… enter shows all of it")

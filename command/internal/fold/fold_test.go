@@ -1,4 +1,4 @@
-package screen_test
+package fold_test
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/screen"
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/fold"
 )
 
 func TestFold_BreaksNeitherACommandNorSQL(t *testing.T) {
@@ -25,9 +25,9 @@ func TestFold_BreaksNeitherACommandNorSQL(t *testing.T) {
 		{"an indent stays", "  one two three four", "  one two three\n  four"},
 		{"each line", "one two three four\nfive six seven eight", "one two three\n  four\nfive six seven\n  eight"},
 	} {
-		require.Equal(t, c.want, screen.Fold(c.text, 16, "  "), c.name)
+		require.Equal(t, c.want, fold.Text(c.text, 16, "  "), c.name)
 	}
-	require.Equal(t, "one two", screen.Fold("one two", 0, ""), "no width")
+	require.Equal(t, "one two", fold.Text("one two", 0, ""), "no width")
 }
 
 // What is folded is the same text, and no line with a space in it is too wide for a reason other than what must stay whole.
@@ -37,7 +37,7 @@ func TestFold_LosesNothing(t *testing.T) {
 		words := rapid.SliceOf(rapid.StringMatching("[a-zé….,;:]{1,12}|`[a-z ]{1,20}`")).Draw(t, "words")
 		width := rapid.IntRange(10, 60).Draw(t, "width")
 		text := strings.Join(words, " ")
-		folded := screen.Fold(text, width, "  ")
+		folded := fold.Text(text, width, "  ")
 		require.Equal(t, strings.Fields(text), strings.Fields(folded))
 		for _, line := range strings.Split(folded, "\n") {
 			if !strings.Contains(line, "`") && strings.Contains(strings.TrimSpace(line), " ") {
@@ -48,4 +48,11 @@ func TestFold_LosesNothing(t *testing.T) {
 			require.Contains(t, folded, w, "broken")
 		}
 	})
+}
+
+func TestAfter_IndentsToTheFirstWord(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "12:00  failed  one two\n               three", fold.After("12:00  failed  ", "one two three", 24))
+	require.Equal(t, "head one two", fold.After("head ", "one two", 0), "no width")
+	require.Equal(t, "a long head one\n            two", fold.After("a long head ", "one two", 5))
 }

@@ -1,4 +1,4 @@
-package screen
+package fold
 
 import (
 	"regexp"
@@ -7,11 +7,11 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Fold folds a line of text at spaces, so that it is not wider than the width. Each further line begins with the
-// indent. Fold breaks no command in backquotes, and no SQL that begins the line or follows a colon: people paste these.
+// Text folds a line of text at spaces, so that it is not wider than the width. Each further line begins with the
+// indent. Text breaks no command in backquotes, and no SQL that begins the line or follows a colon: people paste these.
 // So a line may be wider if its first part is. A width of 0 folds nothing. Line breaks in the text stay, and the line
 // after one begins anew.
-func Fold(text string, width int, indent string) string {
+func Text(text string, width int, indent string) string {
 	if width <= 0 {
 		return text
 	}
@@ -22,12 +22,21 @@ func Fold(text string, width int, indent string) string {
 	return strings.Join(lines, "\n")
 }
 
+// After folds a text after a head, which is not folded. Each further line begins under the first word of the text.
+func After(head, text string, width int) string {
+	column := ansi.StringWidth(head)
+	if width > 0 {
+		width = max(width-column, 1)
+	}
+	return head + strings.ReplaceAll(Text(text, width, ""), "\n", "\n"+strings.Repeat(" ", column))
+}
+
 func foldLine(line string, width int, indent string) string {
 	if ansi.StringWidth(line) <= width {
 		return line
 	}
 	var b strings.Builder
-	begin := leading(line)
+	begin := line[:len(line)-len(strings.TrimLeft(line, " "))]
 	b.WriteString(begin)
 	column, fresh := len(begin), true
 	for _, part := range parts(line[len(begin):]) {
@@ -50,6 +59,9 @@ func foldLine(line string, width int, indent string) string {
 // verbs begin the SQL that our texts propose.
 var verbs = regexp.MustCompile(`^(ALTER|ANALYZE|COMMIT PREPARED|CREATE|DELETE FROM|DROP|GRANT|INSERT INTO|REASSIGN|REINDEX|REVOKE|ROLLBACK|SELECT|SET|TRUNCATE|UPDATE|VACUUM|WITH) `)
 
+// SQL reports whether a text begins with SQL.
+func SQL(text string) bool { return verbs.MatchString(text) }
+
 // parts splits a line where it may be folded.
 func parts(line string) []string {
 	var all []string
@@ -66,7 +78,7 @@ func parts(line string) []string {
 
 // whole returns the length of the first part of a text: a word, a command in backquotes, a quoted value, or SQL.
 func whole(text, before string) int {
-	if verbs.MatchString(text) && (strings.HasSuffix(before, ":") || strings.HasSuffix(before, ";")) {
+	if SQL(text) && (strings.HasSuffix(before, ":") || strings.HasSuffix(before, ";")) {
 		return statement(text)
 	}
 	end := word(text)

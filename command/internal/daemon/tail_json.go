@@ -2,57 +2,11 @@ package daemon
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
-
-// tailTime is the time of day of a line.
-const tailTime = "15:04:05.000"
-
-// PrintTailed writes a line for people, in at most 80 columns as far as the texts of others allow it.
-func PrintTailed(w io.Writer, o Tailed) error {
-	head := fmt.Sprintf("%s %-10s ", o.At.UTC().Format(tailTime), visible.Line(o.What))
-	_, err := io.WriteString(w, foldedAfter(head, o.detail(), strings.Repeat(" ", len(head))))
-	return err
-}
-
-func (o Tailed) detail() string {
-	switch {
-	case o.Record != nil:
-		text := "record " + visible.Short(o.Record.ID)
-		if !o.Record.CreatedAt.IsZero() {
-			text += ", created " + o.Record.CreatedAt.Format(tailTime)
-		}
-		if o.Event != nil {
-			text += ", by " + o.Event.Action
-		}
-		if o.Record.Payload != nil {
-			text += ": " + visible.Line(string(o.Record.Payload))
-		}
-		return text
-	case o.Failure != nil:
-		return fmt.Sprintf("record %s, attempt %d: %s", visible.Short(o.Failure.RecordID), o.Failure.Attempts, visible.Line(o.Failure.Error))
-	case o.Event != nil:
-		text := "by " + visible.Line(o.Event.Actor)
-		if record := RecordOf(*o.Event); record != "" {
-			text = "record " + visible.Short(record) + ", " + text
-		}
-		if o.Event.Reason != "" {
-			text += ": " + visible.Line(o.Event.Reason)
-		}
-		return text
-	case o.What == neverRan:
-		return visible.Line(o.Process) + " has not run yet"
-	case o.Problem != "":
-		return "the database does not answer, trying again: " + visible.Line(o.Problem)
-	default:
-		return "the database answers again"
-	}
-}
 
 // tailedJSON is one line. Fields may be added, never changed.
 type tailedJSON struct {
