@@ -14,8 +14,6 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
-	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
@@ -241,78 +239,6 @@ func (r *StatusReader) written(name string) (Process, bool) {
 	return processes[at], true
 }
 
-// lookAgain keeps what is still there after a while. It waits once for all processes, because many may wait for one
-// transaction.
-func (r *StatusReader) lookAgain(ctx context.Context, all []Status) error {
-	var wait time.Duration
-	for _, s := range all {
-		wait = max(wait, r.doubt(s))
-	}
-	if wait == 0 {
-		return nil
-	}
-	r.pause(ctx, wait)
-	if err := move(ctx, r.store, all); err != nil {
-		return err
-	}
-	r.each(ctx, all, func(ctx context.Context, s *Status) {
-		if len(s.Holding) == 0 {
-			return
-		}
-		if err := s.stay(ctx, r.sources[s.Process]); err != nil {
-			s.Problem = err.Error()
-		}
-	})
-	for i := range all {
-		if s := &all[i]; r.doubt(*s) > 0 && len(s.Holding) == 0 {
-			if err := r.desert(ctx, s); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// move finds, among processes with writers, those that deliver the first record: a worker has it, or had it, so a
-// writer does not hold it back.
-func move(ctx context.Context, store *cursor.Store, all []Status) error {
-	if !slices.ContainsFunc(all, func(s Status) bool { return len(s.Holding) > 0 }) {
-		return nil
-	}
-	rows, err := store.List(ctx)
-	if err != nil {
-		return err
-	}
-	lockers, err := store.Lockers(ctx)
-	if err != nil {
-		return err
-	}
-	for i := range all {
-		s := &all[i]
-		s.moving = slices.ContainsFunc(s.lockers, s.leads) || slices.ContainsFunc(lockers, s.leads) ||
-			slices.ContainsFunc(rows, func(row cursor.Row) bool { return row.Process == s.Process && row.Position != s.Position })
-	}
-	return nil
-}
-
-// doubt returns after how long a second look decides what one cannot: whether writers stay, and whether a process has
-// records to deliver and no worker. 0 means that there is no doubt.
-func (r *StatusReader) doubt(s Status) time.Duration {
-	p, known := r.process(s.Process)
-	switch {
-	case !known:
-		return 0
-	case s.due() && p.Limit == (processor.Limit{}):
-		return stays + min(p.Poll, maxDueWait)
-	case s.perhapsOverdue(p): // without times latency does not apply
-		return stays + min(p.Poll, maxDueWait)
-	case len(s.Holding) > 0 || s.overdue(p):
-		return stays
-	default:
-		return 0
-	}
-}
-
 // statuses returns one status for each process, or, without processes, one for each row.
 func statuses(rows []cursor.Row, processes []Process) []Status {
 	var all []Status
@@ -367,9 +293,6 @@ func (r *StatusReader) choose(ctx context.Context, all []Status) ([]Status, erro
 	}
 }
 
-// stays is how long a transaction must be seen to hold records back. Shorter ones come and go with every insert.
-const stays = 250 * time.Millisecond
-
 // measure finds what only the source knows. left are the cursors of no process in the file.
 func (r *StatusReader) measure(ctx context.Context, s *Status, source *table.Source, left []string) {
 	if s.New {
@@ -404,75 +327,6 @@ func (s *Status) lookForWriters(ctx context.Context, source *table.Source) error
 	return err
 }
 
-// unborn describes what a process without a cursor needs.
-func (r *StatusReader) unborn(ctx context.Context, s *Status, source *table.Source, left []string) {
-	switch past := r.store.Past(ctx, s.Process); {
-	case errors.Is(past, cursor.ErrDeleted):
-		s.Problem = past.Error()
-		return
-	case errors.Is(past, cursor.ErrRenamed):
-		s.Problem = fmt.Sprintf("%v: %s", past, underItsNewName(s.Process))
-		return
-	}
-	lost, err := r.store.MayBeLost(ctx)
-	var noStart *processor.NoStartError
-	if err == nil {
-		noStart, err = r.noStart(ctx, s.Process, source)
-	}
-	switch {
-	case err != nil:
-		s.Problem = err.Error()
-	case noStart != nil && lost: // run refuses, so it is no next step
-		noStart.MayBeLost = true
-		s.Problem = noStart.Error() + renamedAndLost(s.Process, left)
-	case noStart != nil:
-		s.Problem = withLeft(noStart, left).Error()
-	case lost:
-		s.Problem = fmt.Sprintf("it has no cursor. A standby was promoted or the database restored, so if the process has delivered before, its cursor is lost: start no worker for it before you have compared "+
-			"what its receiver has with the table, and made the cursor there with `ordered-dispatcher seek %s -c FILE --to-id ID --reason …`. If it has never run: start `ordered-dispatcher run`", visible.Shell(s.Process)) + renamedAndLost(s.Process, left)
-	default:
-		s.Problem = r.first(ctx, s.Process)
-	}
-}
-
-// underItsNewName is what to do in a file that has the name which a cursor had before it was renamed.
-func underItsNewName(process string) string {
-	return "give the process that name in the file. If this is another process, free its name with `ordered-dispatcher process forget " +
-		visible.Shell(process) + " --reason …`"
-}
-
-// renamedAndLost names the cursors that may be the process's own if the server lost its new name.
-func renamedAndLost(process string, left []string) string {
-	if len(left) == 0 {
-		return ""
-	}
-	return fmt.Sprintf(". If it was renamed, and that is lost: `ordered-dispatcher process rename OLD %s`. Cursors whose process is not in this file: %s", visible.Shell(process), oneOf(left))
-}
-
-// noStart returns why run refuses a process without a cursor whose start the file does not give; nil if it does not.
-func (r *StatusReader) noStart(ctx context.Context, process string, source *table.Source) (*processor.NoStartError, error) {
-	if p, _ := r.written(process); p.Start != "" {
-		return nil, nil
-	}
-	records, more, err := source.Count(ctx)
-	if err != nil || records == 0 {
-		return nil, err
-	}
-	return &processor.NoStartError{Process: process, Records: records, More: more}, nil
-}
-
-// first describes what a process needs whose first worker makes its cursor. It knows when run would refuse to.
-func (r *StatusReader) first(ctx context.Context, process string) string {
-	p, _ := r.written(process) // earlierNames compares it with what run noted, which has no defaults
-	if _, same := r.config.Config.earlierNames(ctx, r.pool, p); p.Start != "" && len(same) > 0 {
-		return newNameError(p, same).Error()
-	}
-	if _, _, err := r.store.Forgotten(ctx, process); err == nil {
-		return "its cursor was given up, and no worker has run it since: start `ordered-dispatcher run`"
-	}
-	return "no worker has run it yet: start `ordered-dispatcher run`"
-}
-
 // lagOf converts the lag that the source reports.
 func lagOf(lag table.Lag) *Lag {
 	l := &Lag{Records: lag.Records, Ahead: lag.Ahead, Stamp: lag.Stamp, begun: lag.Begun}
@@ -480,29 +334,6 @@ func lagOf(lag table.Lag) *Lag {
 		l.Age = &lag.Age
 	}
 	return l
-}
-
-// stay drops the writers that are no longer there, and those that began after the record that a worker delivers now.
-func (s *Status) stay(ctx context.Context, source *table.Source) error {
-	now, err := source.Writers(ctx)
-	s.Holding = slices.DeleteFunc(stayed(s.Holding, now), func(w table.Writer) bool { return s.moving && beganAfter(w, s.Lag.begun) })
-	return err
-}
-
-// beganAfter reports whether it is known that a writer inserts nothing before the records that wait. For a prepared
-// transaction the server knows when it was prepared, not when it began.
-func beganAfter(w table.Writer, begun time.Time) bool {
-	return w.GID == "" && !begun.IsZero() && w.Since.After(begun)
-}
-
-// stayed returns the writers of now that were there before. A session's long transaction differs from its next short
-// one by its virtual id, or by when it began, which may be hidden.
-func stayed(before, now []table.Writer) []table.Writer {
-	return slices.DeleteFunc(now, func(w table.Writer) bool {
-		return !slices.ContainsFunc(before, func(b table.Writer) bool {
-			return b.PID == w.PID && b.GID == w.GID && b.Transaction == w.Transaction && b.Since.Equal(w.Since)
-		})
-	})
 }
 
 // Halted reports whether one of the processes is halted.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
-	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
@@ -121,35 +120,6 @@ func (d detail) read(ctx context.Context, source *table.Source, op *operator.Ope
 	}
 	d.tailTo, d.tailFull = row.Position, true
 	return d, nil
-}
-
-// recordOf converts a record.
-func recordOf(s table.Shown, row cursor.Row) Record {
-	delivery := processor.Delivery{Record: s.Record}
-	delivery.History, _ = row.Histories.At(s.Position) // histories that cannot be read are reported by the worker
-	r := Record{
-		Position: string(s.Position), Table: s.Table, ID: s.ID, Key: s.Key, Type: s.Type, DedupKey: delivery.DedupKey(),
-		Headers: s.Headers, Payload: string(s.Payload), PayloadBytes: int(s.Bytes), Cut: s.Cut(), Withheld: s.Withheld,
-	}
-	if !s.CreatedAt.IsZero() {
-		at := s.CreatedAt
-		r.CreatedAt = &at
-	}
-	return r
-}
-
-// masked leaves out the contents of a record. Its key may name a person, and stays: one looks for records by it.
-func masked(r Record) Record {
-	r.Headers, r.Payload, r.Cut, r.Masked = nil, "", false, true
-	return r
-}
-
-// seen is a record as a viewer may see it.
-func (s Sight) seen(r Record) Record {
-	if s == Full {
-		return r
-	}
-	return masked(r)
 }
 
 func eventsOf(events []operator.Event) []Event {

@@ -13,7 +13,7 @@
 //   - Letters (letters.go): dead letters, in groups of errors that differ only in numbers and names.
 //   - Audit (audit.go): everything that was done, and by whom.
 //   - Order (decide.go): what an operator wants to be done. Preview shows what it would do, Decide does it.
-//   - Sight (process.go): how much of a record a viewer may see.
+//   - Sight (record.go): how much of a record a viewer may see.
 //
 // # Diagram
 //

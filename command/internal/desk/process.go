@@ -1,7 +1,6 @@
 package desk
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,17 +10,6 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
-)
-
-// Sight is how much of a record a viewer may see.
-type Sight int
-
-// The sights.
-const (
-	// Masked hides headers and payload.
-	Masked Sight = iota
-	// Full shows everything.
-	Full
 )
 
 // Process is everything about one process.
@@ -50,49 +38,6 @@ type Process struct {
 	Limit string `json:"limit"`
 	// Verbs are the decisions that make sense now. Others may be tried, too.
 	Verbs []Verb `json:"verbs"`
-}
-
-// Record is a record of a source.
-type Record struct {
-	Position  string     `json:"position"`
-	Table     string     `json:"table"`
-	ID        string     `json:"id"`
-	Key       string     `json:"key"`
-	Type      string     `json:"type"`
-	CreatedAt *time.Time `json:"created_at"`
-	DedupKey  string     `json:"dedup_key"`
-	// Headers and Payload are empty if they are Masked.
-	Headers map[string]string `json:"headers"`
-	// Payload is cut after MaxPayload bytes: Cut reports that.
-	Payload string `json:"payload"`
-	Cut     bool   `json:"cut"`
-	// PayloadBytes is the size of the payload; 0 if it was not read.
-	PayloadBytes int `json:"payload_bytes"`
-	// Masked reports that the viewer may not see headers and payload, and Withheld that the role of the database may not.
-	Masked   bool `json:"masked"`
-	Withheld bool `json:"withheld"`
-	// Fault is why the source could not read the record; "" if it could.
-	Fault string `json:"fault"`
-}
-
-// MaxPayload bounds the payload of one record.
-const MaxPayload = 64 << 10
-
-// Failure is what went wrong with a record.
-type Failure struct {
-	RecordID string    `json:"record_id"`
-	Position string    `json:"position"`
-	Attempts int       `json:"attempts"`
-	First    time.Time `json:"first_failed_at"`
-	Last     time.Time `json:"last_failed_at"`
-	// NextIn is in how many seconds the next attempt comes; 0 if it is due.
-	NextIn float64 `json:"next_attempt_in_seconds"`
-	// Error is what the receiver said.
-	Error string `json:"error"`
-	// Class is the class of the error, as cursor.Class has it.
-	Class string `json:"class"`
-	// Permanent reports that no worker tries the record again by itself.
-	Permanent bool `json:"permanent"`
 }
 
 // Holder is a transaction that holds the fence.
@@ -245,13 +190,6 @@ func (m *memory) failure(now time.Time) *Failure {
 	return &f
 }
 
-func failureOf(f cursor.Failure) Failure {
-	return Failure{
-		RecordID: f.RecordID, Position: string(f.Position), Attempts: f.Attempts, First: f.First.UTC(), Last: f.Last.UTC(), NextIn: f.Wait.Seconds(),
-		Error: visible.Inline(f.Error), Class: string(f.Class), Permanent: f.Class == cursor.ClassPermanent || f.Class == cursor.ClassUnreadable,
-	}
-}
-
 // series are the points of the last minutes: one for each SparkStep, and then one for each look at the process.
 func (m *memory) series() []Point {
 	all := []Point{}
@@ -303,44 +241,4 @@ func (m *memory) verbs() []Verb {
 		verbs = append(verbs, Seek)
 	}
 	return verbs
-}
-
-// Tail are the records that a process delivered after a position, the oldest first.
-type Tail struct {
-	Records []Record `json:"records"`
-	// Next is the position to ask from next.
-	Next string `json:"next"`
-	// More reports that there are more than were asked for: those in between were left out.
-	More bool `json:"more"`
-}
-
-// MaxTail bounds the number of records of one Tail.
-const MaxTail = 100
-
-// Tail returns the last records, at most limit, that a process has delivered after a position; "" begins now, with the
-// last ones. They come without headers and payload.
-func (d *Desk) Tail(ctx context.Context, process, after string, limit int) (Tail, error) {
-	if _, err := d.Process(ctx, process, Masked); err != nil {
-		return Tail{}, err
-	}
-	return d.board.tail(process, after, min(max(limit, 1), MaxTail)), nil
-}
-
-func (b *board) tail(process, after string, limit int) Tail {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	t := Tail{Records: []Record{}, Next: after}
-	m := b.memories[process]
-	if m == nil {
-		return t
-	}
-	for _, r := range m.detail.tail {
-		if after == "" || r.Position > after || after > string(m.tailTo) { // after: from before a seek back
-			t.Records = append(t.Records, r)
-		}
-	}
-	if t.Next = cmp.Or(string(m.tailTo), after); len(t.Records) > limit {
-		t.Records, t.More = t.Records[len(t.Records)-limit:], true
-	}
-	return t
 }

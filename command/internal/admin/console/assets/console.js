@@ -211,8 +211,7 @@
   document.addEventListener("keydown", key);
   document.addEventListener("input", function (e) { if (e.target.matches("[data-filter]")) filter(); });
   document.addEventListener("change", function (e) {
-    var together = e.target.closest("[data-at-once]");
-    if (together) together.requestSubmit();
+    if (e.target.closest("[data-at-once]")) e.target.form.requestSubmit();
     if (e.target.matches("[data-all]")) {
       all('input[type="checkbox"][name="letter"]', e.target.form || document).forEach(function (box) { box.checked = e.target.checked; });
     }
