@@ -95,7 +95,7 @@ func TestMigrate(t *testing.T) {
 
 	path := file(t, "schema: od\n"+good)
 	require.Contains(t, run("up", "-c", path), "nothing to apply")
-	require.Contains(t, run("down", "--yes", "-c", path), "took back 00006_alarm.sql")
+	require.Contains(t, run("down", "--yes", "-c", path), "took back 00007_event_action.sql")
 }
 
 func TestGrants_MakeAScript(t *testing.T) {

@@ -23,17 +23,7 @@ type AuditQuery struct {
 
 // auditSQL reads back along the primary key, or along the index on process and number. It takes no lock.
 const auditSQL = `/* cursor.audit */
-SELECT
-	id,
-	process_name,
-	(extract(epoch FROM at) * 1000000)::bigint,
-	actor,
-	action,
-	reason,
-	coalesce(from_position, ''),
-	coalesce(to_position, ''),
-	detail,
-	coalesce(db_user, '')
+SELECT` + eventColumns + `
 FROM {schema}.cursor_event
 WHERE ($1::bigint = 0 OR id < $1::bigint)
 	AND ($2::text = '' OR process_name = $2)

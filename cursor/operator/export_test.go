@@ -16,3 +16,6 @@ func ForgetGone(ctx context.Context, o *Operator, process string, d cursor.Decis
 func PassageOf(row cursor.Row, events []Event, sequence int64) Passage {
 	return passage(row, events, sequence)
 }
+
+// HistorySQL is the statement of History.
+func HistorySQL(o *Operator) string { return o.db.SQL(historySQL) }

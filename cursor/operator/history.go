@@ -38,8 +38,28 @@ type Event struct {
 // MaxHistory bounds the number of events in one History.
 const MaxHistory = 10_000
 
-// historySQL follows a cursor back through its names. Of each name it takes the events before the cursor was
-// renamed from it: those of some actions, with commas between, or, if $3 is null, all.
+// eventRow are the columns of an event, and eventColumns the same as parseEvents reads them.
+const (
+	eventRow     = `id, process_name, at, actor, action, reason, from_position, to_position, detail, db_user`
+	eventColumns = `
+	id,
+	process_name,
+	(extract(epoch FROM at) * 1000000)::bigint,
+	actor,
+	action,
+	reason,
+	coalesce(from_position, ''),
+	coalesce(to_position, ''),
+	detail,
+	coalesce(db_user, '')`
+)
+
+// historySQL follows a cursor back through its names. Of each name it takes the last events before the cursor was
+// renamed from it: those of each of some actions, with commas between, or, if $3 is null, all. It takes no lock.
+//
+// It reads the indexes on (process_name, id) and on (process_name, action, id), and no event of another process. With
+// = instead of BETWEEN, the planner knows that the order of the ids is enough. It may walk back along the primary key
+// then, through the events of all processes.
 const historySQL = `/* cursor.history */
 WITH RECURSIVE name (process_name, until) AS (
 	SELECT $1::text COLLATE "C", 9223372036854775807
@@ -54,21 +74,28 @@ WITH RECURSIVE name (process_name, until) AS (
 		LIMIT 1
 	) renamed
 )
-SELECT
-	e.id,
-	e.process_name,
-	(extract(epoch FROM e.at) * 1000000)::bigint,
-	e.actor,
-	e.action,
-	e.reason,
-	coalesce(e.from_position, ''),
-	coalesce(e.to_position, ''),
-	e.detail,
-	coalesce(e.db_user, '')
-FROM (SELECT process_name, max(until) AS until FROM name GROUP BY process_name) n
-JOIN {schema}.cursor_event e ON e.process_name = n.process_name AND e.id < n.until
-WHERE $3::text IS NULL OR e.action = ANY (string_to_array($3, ','))
-ORDER BY e.id DESC
+SELECT` + eventColumns + `
+FROM (SELECT process_name, max(until) FROM name GROUP BY process_name) n (name, until)
+CROSS JOIN LATERAL (
+	(
+		SELECT ` + eventRow + `
+		FROM {schema}.cursor_event
+		WHERE $3::text IS NULL AND process_name BETWEEN n.name AND n.name AND id < n.until
+		ORDER BY process_name DESC, id DESC
+		LIMIT $2
+	)
+	UNION ALL
+	SELECT ` + eventRow + `
+	FROM unnest(string_to_array($3, ',')) wanted (name)
+	CROSS JOIN LATERAL (
+		SELECT ` + eventRow + `
+		FROM {schema}.cursor_event
+		WHERE process_name = n.name AND action BETWEEN wanted.name AND wanted.name AND id < n.until
+		ORDER BY action DESC, id DESC
+		LIMIT $2
+	) of_action
+) e
+ORDER BY id DESC
 LIMIT $2`
 
 // History returns the last events of a process, the newest first: at most limit of them, between 1 and
@@ -108,7 +135,7 @@ func (o *Operator) events(ctx context.Context, process, actions string, limit in
 	return events, nil
 }
 
-// parseEvents reads rows with the columns of historySQL.
+// parseEvents reads rows of eventColumns.
 func parseEvents(rows [][][]byte) (events []Event, err error) {
 	for _, values := range rows {
 		p := tables.Parser{Values: values}

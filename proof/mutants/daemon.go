@@ -75,7 +75,7 @@ var daemonMutants = []mutant{
 	mutate("the name of a process may look like a flag", "cmd/ordered-dispatcher.TestProcessRename_ANameLikeAFlagIsLeftBehind",
 		code("command/internal/daemon.checkName", "!begins(name)", "false")),
 	mutate("a session of any role is a worker", "command/internal/daemon.TestStatus_ASessionOfAnotherRoleIsNoWorker",
-		text("command/internal/daemon.watchedSQL", "AND a.usename::pg_catalog.text OPERATOR(pg_catalog.=) e.db_user", "AND a.usename IS NOT NULL")),
+		text("command/internal/daemon.watchedSQL", "a.usename::text AS role", "unnest(ARRAY(SELECT rolname::text FROM pg_roles)) AS role")),
 	mutate("a call that ignores its context keeps the program from its end", "command/internal/daemon.TestSignals_WhatDoesNotEndAfterTheGraceIsEndedByForce",
 		code("command/internal/daemon.signals.end", "s.grace + s.margin", "time.Hour")),
 	mutate("an end that no signal began is not forced", "command/internal/daemon.TestSignals_WhatDoesNotEndAfterTheGraceIsEndedByForce",

@@ -257,3 +257,6 @@ func (n Notifier) Impatient() {
 		t.until = time.Time{}
 	}
 }
+
+// WatchedSQL is the statement of presence.
+func (c Config) WatchedSQL() string { return c.sql(watchedSQL) }

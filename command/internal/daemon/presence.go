@@ -100,23 +100,36 @@ func pooled(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
 // watchedSQL finds the processes that some worker announced, and whether one of their workers has a session now.
 // While a session of a worker asks for a lease, or holds it, its name shows that instead. Every role may choose any
 // name, so a session counts only if its role announced the process. The statement reads the partial index on the
-// announcements.
+// announcements. It looks each one up in a hash of the sessions: with an OR in a join it would compare all pairs.
 const watchedSQL = `/* daemon.watched */
+WITH session AS (
+	SELECT
+		a.usename::text AS role,
+		names.name
+	FROM pg_stat_activity a
+	CROSS JOIN LATERAL (VALUES (a.application_name), (right(a.application_name, $1::int))) names (name)
+	WHERE a.datname = current_database() AND a.usename IS NOT NULL
+)
 SELECT
-	e.process_name,
-	pg_catalog.bool_or(a.pid IS NOT NULL),
-	pg_catalog.array_agg(DISTINCT a.usename::pg_catalog.text) FILTER (WHERE a.usename IS NOT NULL)
-FROM {schema}.cursor_event e
-LEFT JOIN pg_catalog.pg_stat_activity a
-	ON a.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
-	AND a.usename::pg_catalog.text OPERATOR(pg_catalog.=) e.db_user
-	AND (pg_catalog.right(a.application_name, $1::int) OPERATOR(pg_catalog.=) ('` + watchMark + `' OPERATOR(pg_catalog.||) (e.detail OPERATOR(pg_catalog.->>) 'set'))
-		OR a.application_name OPERATOR(pg_catalog.=) pg_catalog.left('` + cursor.ApplicationLease + `' OPERATOR(pg_catalog.||) e.process_name, 63)
-		OR a.application_name OPERATOR(pg_catalog.=) pg_catalog.left('` + cursor.ApplicationTx + `' OPERATOR(pg_catalog.||) e.process_name, 63))
-WHERE e.action OPERATOR(pg_catalog.=) 'watch'
-GROUP BY e.process_name
-HAVING NOT pg_catalog.bool_or((e.detail OPERATOR(pg_catalog.->>) 'set') OPERATOR(pg_catalog.=) '` + unseen + `')
-ORDER BY e.process_name
+	process_name,
+	bool_or(live),
+	array_agg(DISTINCT role) FILTER (WHERE live)
+FROM (
+	SELECT
+		e.process_name,
+		e.db_user AS role,
+		e.detail->>'set' AS set,
+		coalesce(
+			(e.db_user, '` + watchMark + `' || (e.detail->>'set')) IN (SELECT role, name FROM session)
+			OR (e.db_user, left('` + cursor.ApplicationLease + `' || e.process_name, 63)) IN (SELECT role, name FROM session)
+			OR (e.db_user, left('` + cursor.ApplicationTx + `' || e.process_name, 63)) IN (SELECT role, name FROM session),
+			false) AS live
+	FROM {schema}.cursor_event e
+	WHERE e.action = 'watch'
+) announced
+GROUP BY process_name
+HAVING NOT bool_or(set = '` + unseen + `')
+ORDER BY process_name
 LIMIT 10000`
 
 // presence records for processes whether a worker watches them. A process is missing if a daemon never ran it, or if
