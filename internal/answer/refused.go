@@ -19,9 +19,9 @@ func (r refused) Error() string { return r.text }
 
 func (r refused) Unwrap() error { return r.error }
 
-// inOneLine returns an error of connecting that names each cause once, in one line. The driver tries each address with
+// OneLine returns an error of connecting that names each cause once, in one line. The driver tries each address with
 // TLS and without it. So it names most causes twice, in lines that begin with a tab.
-func inOneLine(err error) error {
+func OneLine(err error) error {
 	var connect *pgconn.ConnectError
 	if !errors.As(err, &connect) {
 		return err
