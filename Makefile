@@ -45,10 +45,12 @@ COMMIT = $(shell git describe --always --dirty --exclude='*' --abbrev=12 2>/dev/
 build: ## bin/ordered-dispatcher. Needs: Go
 	$(GO) build -trimpath -ldflags "-X github.com/ordered-dispatcher/ordered-dispatcher/command.commit=$(COMMIT)" -o bin/ordered-dispatcher ./cmd/ordered-dispatcher
 
-# A server that DATABASE_URL names already is used instead.
+# A server that DATABASE_URL names already is used instead. It waits for a signal, and not for the end of its input: in the
+# background it has none. `go run` would not pass on SIGTERM.
 .PHONY: postgres
 postgres: ## A throw-away PostgreSQL until Ctrl-C; prints its address. Needs: Go; PostgreSQL, or the network once to fetch it
-	@$(GO) run ./internal/pgtest/withpg sh -c 'echo "export DATABASE_URL=$$DATABASE_URL"; trap : INT TERM; cat >/dev/null'
+	@$(GO) build -o bin/withpg ./internal/pgtest/withpg
+	@exec bin/withpg sh -c 'echo "export DATABASE_URL=$$DATABASE_URL"; sleep 2147483647 & trap "kill $$!" INT TERM; wait || :'
 
 .PHONY: demo
 demo: ## Producers, two workers, a crash and a verdict. Needs: Go; PostgreSQL, or the network once to fetch it

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/tcptest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/migrations"
 )
 
@@ -75,4 +77,17 @@ func TestUp_NamesTheSessionThatHoldsTheLockOfMigrations(t *testing.T) {
 	require.ErrorIs(t, err, answer.ErrNone)
 	require.ErrorContains(t, err, fmt.Sprintf("wait for the lock of migrations: no answer in time: not free within 200ms, held by pid %d (application '", other.Conn().PgConn().PID()))
 	require.ErrorContains(t, err, "then run it again")
+}
+
+// TestMigrations_NameTheCauseOfAFailedConnectionOnce: the driver tries with TLS and without it.
+func TestMigrations_NameTheCauseOfAFailedConnectionOnce(t *testing.T) {
+	t.Parallel()
+	config := migrations.Config{Schema: "od", ConnString: "postgres://u@" + tcptest.Closed(t) + "/d"}
+	_, up := migrations.Up(t.Context(), config)
+	_, status := migrations.Status(t.Context(), config)
+	for _, err := range []error{up, status} {
+		require.ErrorContains(t, err, "connection refused")
+		require.Equal(t, 1, strings.Count(err.Error(), "refused"), err)
+		require.NotContains(t, err.Error(), "\n")
+	}
 }

@@ -138,10 +138,11 @@ WHERE l.locktype OPERATOR(pg_catalog.=) 'advisory'
 	AND (l.classid::bigint OPERATOR(pg_catalog.<<) 32) OPERATOR(pg_catalog.|) l.objid::bigint OPERATOR(pg_catalog.=) pg_catalog.hashtextextended($1, 0)
 LIMIT 1`
 
-// unconnected names the deadline of a connection that could not be made in time. pgx has one deadline for each
-// address of a host name.
+// unconnected puts an error of connecting into one line, and names the deadline if there was no connection in time. pgx
+// has one deadline for each address of a host name.
 func (c Config) unconnected(ctx context.Context, err error) error {
 	var timed interface{ Timeout() bool }
+	err = answer.OneLine(err)
 	late := errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timed) && timed.Timeout()
 	if !late || ctx.Err() != nil || errors.Is(err, answer.ErrNone) {
 		return err

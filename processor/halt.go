@@ -66,6 +66,8 @@ func (e *HaltError) Next() string {
 		return fmt.Sprintf("`ordered-dispatcher retry %s`", process)
 	case f.Class == cursor.ClassUnreadable:
 		return fmt.Sprintf("correct the row or what prepares it (`upcast`: restart the workers), then `ordered-dispatcher retry %[1]s`, or `ordered-dispatcher skip %[1]s --reason …`", process)
+	case f.Class == cursor.ClassPermanent:
+		return fmt.Sprintf("`ordered-dispatcher retry %[1]s`, `ordered-dispatcher amend %[1]s --payload NEW -c FILE --reason …`, or `ordered-dispatcher skip %[1]s --reason …`", process)
 	default:
 		return fmt.Sprintf("`ordered-dispatcher retry %[1]s`, or `ordered-dispatcher skip %[1]s --reason …`", process)
 	}
@@ -77,7 +79,7 @@ func (r *reporter) halted(f cursor.Failure) {
 		r.trouble(slog.LevelError, "halted over its database, and not over a record: nothing is delivered until an operator decides", "err", f.Error)
 		return
 	}
-	what := "halted: nothing after this record is delivered until an operator decides: `ordered-dispatcher retry`, or `skip`"
+	what := "halted: nothing after this record is delivered until an operator decides: `ordered-dispatcher retry`, `amend` or `skip`"
 	if f.OfUs() {
 		what = "halted: the receiver or a setting is at fault, so nothing is sent: " + RefusedFix + ", then `ordered-dispatcher retry`"
 	}

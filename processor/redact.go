@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -31,11 +32,12 @@ const (
 // text may be in an error: in the log, in the cursor's row and in its audit. Each removed part becomes […].
 //
 // It compares words, in upper and lower case: those of the values in the payload, of the headers and of the
-// key. The names of a JSON payload's fields stay, and so do the words of ID, which the log has anyway. It does
-// not find data in another form (hashed, encoded, run together with other letters). The receiver's own times
-// stay, unless the record has the very same one, and so do the numbers of lines and columns, and HTTP/1.1. Other
-// numbers are data however short they are: three digits may be an age, or the code of a card. A text is cut after
-// 8 KiB. If the record, with its headers, key and id, has more than 4 MiB, nothing of the text is left.
+// key. The names of a JSON payload's fields stay. So do the words of ID and of the time of creation, which the log
+// has anyway. It does not find data in another form (hashed, encoded, run together with other letters). The
+// receiver's own times stay, unless the record has the very same one, and so do the numbers of lines and columns,
+// and HTTP/1.1. Other numbers are data however short they are: three digits may be an age, or the code of a card.
+// A text is cut after 8 KiB. If the record, with its headers, key and id, has more than 4 MiB, nothing of the text
+// is left.
 func (r Record) Redact(text string) string { return Redact([]Delivery{{Record: r}})(text) }
 
 // Redact returns a function that removes the data of several records from a text, as Record.Redact does. A batch
@@ -115,7 +117,11 @@ func newSearch(text string) *search {
 // record marks the data of a record. The words of its id are data if another record has them.
 func (s *search) record(r Record) {
 	own := &search{wanted: s.wanted, lengths: s.lengths, facts: s.facts, data: map[string]bool{}, beside: map[string]bool{}}
-	eachValue(r.Payload, own.value)
+	eachValue(r.Payload, func(value string) {
+		if !r.createdAt(value) {
+			own.value(value)
+		}
+	})
 	for _, value := range r.Headers {
 		own.value(value)
 	}
@@ -123,6 +129,19 @@ func (s *search) record(r Record) {
 	own.keep(r.ID)
 	maps.Copy(s.data, own.data)
 	maps.Copy(s.beside, own.beside)
+}
+
+// createdAt reports whether a value is the time of creation, as PostgreSQL writes it in JSON.
+func (r Record) createdAt(value string) bool {
+	if len(value) > len(time.RFC3339Nano) {
+		return false
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
+		if at, err := time.Parse(layout, value); err == nil {
+			return at.Equal(r.CreatedAt)
+		}
+	}
+	return false
 }
 
 // value marks the parts of a value that the text contains: its words, and the beginnings of the longer ones,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
@@ -67,6 +68,19 @@ func TestRedact_LeavesTimesAndLineNumbers(t *testing.T) {
 	} {
 		require.Equal(t, want, record.Redact(text), text)
 		require.Equal(t, want, record.Redact(record.Redact(text)), "once more: "+text)
+	}
+}
+
+// TestRedact_LeavesWhatTheTimeOfCreationHas: the position shows that time, and its numbers are in many texts.
+func TestRedact_LeavesWhatTheTimeOfCreationHas(t *testing.T) {
+	t.Parallel()
+	for _, created := range []string{"2026-11-28T15:14:21.123456+00:00", "2026-11-28T16:14:21.123456+01:00", "2026-11-28T15:14:21.123456"} {
+		record := processor.Record{ID: "4711", CreatedAt: time.Date(2026, 11, 28, 15, 14, 21, 123_456_000, time.UTC), Payload: []byte(`{"at": "` + created + `", "n": 12}`)}
+		require.Equal(t, `/versions/3.11.7/bin/python3: 11 and […] of 2026`, record.Redact(`/versions/3.11.7/bin/python3: 11 and 12 of 2026`), created)
+		record.CreatedAt = record.CreatedAt.Add(time.Microsecond)
+		require.Equal(t, `3.[…].7`, record.Redact(`3.11.7`), "another time")
+		record.CreatedAt = time.Time{}
+		require.Equal(t, `3.[…].7`, record.Redact(`3.11.7`), "the position has none")
 	}
 }
 

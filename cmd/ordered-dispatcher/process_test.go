@@ -76,6 +76,10 @@ func TestProcessForget_LetsAProcessStartAnew(t *testing.T) {
 	code, _, stderr = do(t, address, "process", "forget", "typo", "--reason=x")
 	require.Equal(t, 2, code)
 	require.Contains(t, stderr, `process "typo" has no cursor`)
+	code, _, stderr = do(t, address, "process", "forget", "aa", "--reason=x")
+	require.Equal(t, 2, code)
+	require.Contains(t, stderr, `process "aa" has no cursor: did you mean a? These processes have one: a`)
+	require.NotContains(t, stderr, "pause")
 }
 
 func TestDecide_BeforeTheFirstRun(t *testing.T) {

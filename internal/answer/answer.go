@@ -46,7 +46,7 @@ func Conn(ctx context.Context, pool *pgxpool.Pool, timeout time.Duration) (*pgxp
 			pool.Reset() // there was room, so the server of an idle connection did not answer
 		}
 		most := strconv.Itoa(int(pool.Config().MaxConns))
-		return nil, Overdue(ctx, within, "connection to the database, of a pool of "+most+",", timeout, err)
+		return nil, Overdue(ctx, within, "connection to the database, of a pool of "+most+",", timeout, OneLine(err))
 	}
 	return conn, nil
 }

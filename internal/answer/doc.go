@@ -13,6 +13,7 @@
 //     what the caller waited for and for how long.
 //   - ErrSilent is an ErrNone: the server hangs. The pool's connections are given up then, as all of them lead to
 //     that server.
+//   - An error of connecting is one line, and names each cause once.
 //   - The end of the caller's own context is passed on unchanged: ErrNone is a deadline of ours.
 //
 // # Diagram

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"log/slog"
@@ -131,6 +132,15 @@ func (g Guard) Look(t testing.TB, process string) {
 func (g Guard) Ask(t testing.TB, process string) error {
 	t.Helper()
 	return g.look(t.Context(), process)
+}
+
+// Logged looks once at the partitions of all processes, and returns its log.
+func (g Guard) Logged(t testing.TB) string {
+	t.Helper()
+	var log bytes.Buffer
+	g.log = slog.New(slog.NewTextHandler(&log, nil))
+	g.lookAll(t.Context())
+	return log.String()
 }
 
 // LookEvery has the monitor and the guard look more often.

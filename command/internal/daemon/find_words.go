@@ -6,6 +6,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
@@ -20,10 +21,10 @@ func (r Found) Sentence() string {
 
 // Next is a command that moves the record on; "" if it needs none.
 func (r Found) Next() string {
-	process := visible.Shell(r.Process)
 	switch r.Standing {
 	case StandingFailing:
-		return fmt.Sprintf("`ordered-dispatcher retry %s`, or `ordered-dispatcher skip %[1]s --reason …`", process)
+		halt := processor.HaltError{Process: r.Process, Failure: *r.Failure}
+		return halt.Next()
 	case StandingLetter:
 		return fmt.Sprintf("`ordered-dispatcher dead-letter replay %d -c FILE`", r.Letters[0].ID)
 	default:

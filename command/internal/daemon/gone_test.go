@@ -16,6 +16,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/tcptest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 )
 
@@ -136,6 +137,18 @@ func TestGuard_NotesAPartitionThatGoesWithUndeliveredRecords(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestGuard_LeavesAFailedConnectionToTheProcess: it is no matter of the partitions, and the process logs it.
+func TestGuard_LeavesAFailedConnectionToTheProcess(t *testing.T) {
+	t.Parallel()
+	pool, config := lagging(t, monthsProcess)
+	address := config.Database
+	config.Database = "postgres://u@" + tcptest.Closed(t) + "/d"
+	require.Empty(t, daemon.NewGuard(t, config).Logged(t))
+	config.Database = address
+	exec(t, pool, "ALTER TABLE "+schema+".cursor RENAME TO elsewhere")
+	require.Contains(t, daemon.NewGuard(t, config).Logged(t), "the partitions cannot be inspected")
 }
 
 // subPartition adds March in two parts, with a record each.

@@ -127,6 +127,9 @@ func TestParse_BadInput(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ text, want string }{
 		{"proceses: {}", `1:1: the key "proceses" is not known: did you mean processes? The keys here are database, schema, listen_token, processes`},
+		{process("where: amount > 0"), `5:5: processes.a: the key "where" is not known: did you mean source.where? The keys here are source, sink, `},
+		{process("payload: body"), `5:5: processes.a: the key "payload" is not known: did you mean source.columns.payload? `},
+		{process("snik: {}"), `5:5: processes.a: the key "snik" is not known: did you mean sink? `},
 		{"schema: public", `1:1: the key "processes" is missing: add it, as in processes: {my_process: {source: {…}, sink: {…}}}`},
 		{"processes: {}", "1:1: processes: there is no process: add one"},
 		{"database: ${NOPE}\nprocesses: {}", "1:11: database: the environment has no variable NOPE: set it, or write $${NOPE} for the text itself"},

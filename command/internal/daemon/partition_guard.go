@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
@@ -86,13 +87,20 @@ func (c *crew) guardPartitions() error {
 func (g *guard) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		began := time.Now()
-		for process := range g.sources {
-			err := g.look(ctx, process)
-			if ctx.Err() == nil && g.logged.changes(process, err) && err != nil {
-				g.log.Warn("the partitions cannot be inspected: the worker would not notice if one is dropped with undelivered records", "process", process, "err", err)
-			}
-		}
+		g.lookAll(ctx)
 		pause(ctx, max(g.every, guardFactor*time.Since(began)))
+	}
+}
+
+// lookAll looks once at the partitions of each process. A connection that fails is left for the process to log: the
+// partitions are not at fault.
+func (g *guard) lookAll(ctx context.Context) {
+	for process := range g.sources {
+		err := g.look(ctx, process)
+		var connect *pgconn.ConnectError
+		if ctx.Err() == nil && !errors.As(err, &connect) && g.logged.changes(process, err) && err != nil {
+			g.log.Warn("the partitions cannot be inspected: the worker would not notice if one is dropped with undelivered records", "process", process, "err", err)
+		}
 	}
 }
 

@@ -47,6 +47,26 @@ func onlyReads(t testing.TB, pool *pgxpool.Pool, config daemon.Config) daemon.Co
 	return config
 }
 
+// TestStatus_OfAWorkerThatCannotReadNamesItsRole: the one who asks can read, so only the worker and its role know why.
+func TestStatus_OfAWorkerThatCannotReadNamesItsRole(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	config := configure(t, pgtest.URL(t), stdoutProcess)
+	exec(t, pool, "INSERT INTO public.bookings (created_at) VALUES (clock_timestamp() - interval '2 minutes')")
+	require.NoError(t, drain(t, config))
+	role := pgtest.Role(t, pool, "od_", "LOGIN PASSWORD 'secret'")
+	exec(t, pool, "GRANT USAGE ON SCHEMA od, public TO "+role+"; GRANT ALL ON ALL TABLES IN SCHEMA od, public TO "+role)
+	worker := config
+	worker.Database = pgtest.As(t, config.Database, role, "secret")
+	working(t, worker)
+	there := "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND usename = '" + role + "' AND application_name LIKE '% run/%'"
+	untilTrue(t, pool, there)
+	exec(t, pool, "REVOKE ALL ON public.bookings FROM "+role+"; INSERT INTO public.bookings (created_at) VALUES (clock_timestamp() - interval '1 minute')")
+	_, text, _ := statusUntil(t, config, isHeldBy(daemon.HoldNobody))
+	require.Regexp(t, "(?m)^a: records wait, and no worker holds the cursor's row, although one is there: its last worker was .*; "+
+		"next: read its log. .* `ordered-dispatcher doctor` names the grant, run as "+role+"$", text)
+}
+
 // TestStatus_SaysRunningWhileAWorkerWatchesAndNoWorkerAtOnce: also where nothing is
 // to be delivered, and for a worker that stands by, in a role that may see nothing of
 // other sessions.

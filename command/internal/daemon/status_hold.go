@@ -191,7 +191,13 @@ func (s Status) unwatched() *Hold {
 }
 
 func (s Status) nobody() *Hold {
-	return s.missesWorker("records wait, and no worker holds the cursor's row")
+	const problem = "records wait, and no worker holds the cursor's row"
+	if !s.live || s.promoted != "" {
+		return s.missesWorker(problem)
+	}
+	h := s.missesWorker(problem + ", although one is there")
+	h.Next = "read its log. This role can read the table; if the worker's cannot, `ordered-dispatcher doctor` names the grant, run as " + oneOf(s.roles)
+	return h
 }
 
 func (s Status) untried() *Hold {

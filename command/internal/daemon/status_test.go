@@ -230,7 +230,7 @@ func TestStatus_ShowsTheRecordItHaltedAt(t *testing.T) {
 	require.Regexp(t, `a +halted +2 `, text)
 	require.Regexp(t, `b +no worker +0 `, text)
 	require.Regexp(t, `(?m)^a: halted at record 1, which the receiver refuses for good, 1 attempt since 2\S+: .*400.*; `+
-		"next: `ordered-dispatcher retry a`, or `ordered-dispatcher skip a --reason …`$", text)
+		"next: `ordered-dispatcher retry a`, `ordered-dispatcher amend a --payload NEW -c FILE --reason …`, or `ordered-dispatcher skip a --reason …`$", text)
 	failure := document["failure"].(map[string]any)
 	require.Equal(t, "1", failure["record_id"])
 	require.Equal(t, true, failure["permanent"])

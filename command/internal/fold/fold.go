@@ -3,6 +3,8 @@ package fold
 import (
 	"regexp"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
 )
@@ -76,25 +78,41 @@ func parts(line string) []string {
 	return all
 }
 
-// whole returns the length of the first part of a text: a word, a command in backquotes, a quoted value, or SQL.
+// whole returns the length of the first part of a text: SQL, or what comes before the next space that is in no command
+// in backquotes and in no quoted value.
 func whole(text, before string) int {
 	if SQL(text) && (strings.HasSuffix(before, ":") || strings.HasSuffix(before, ";")) {
 		return statement(text)
 	}
-	end := word(text)
-	if at := strings.IndexByte(text[:end], '`'); at >= 0 && strings.Count(text[:end], "`")%2 == 1 {
-		if closing := strings.IndexByte(text[end:], '`'); closing >= 0 {
-			end += closing + 1
-			return end + word(text[end:])
+	for i := 0; i < len(text); i++ {
+		switch {
+		case text[i] == ' ':
+			return i
+		case text[i] == '`':
+			i += command(text, i)
+		case strings.HasPrefix(text[i:], "='"):
+			i += 1 + strings.IndexByte(text[i+2:], '\'') + 1 // to the closing quote; if there is none, to the first one
 		}
 	}
-	if at := strings.Index(text[:end], "='"); at >= 0 {
-		if closing := strings.IndexByte(text[at+2:], '\''); closing >= 0 {
-			end = max(end, at+2+closing+1)
-			return end + word(text[end:])
+	return len(text)
+}
+
+// command returns how far the closing backquote is from the one at i; 0 if that one opens no command. Errors may hold
+// lone backquotes. So one that opens comes before a command and not after a word, and one that closes the reverse.
+func command(text string, i int) int {
+	if i > 0 && letter(text[i-1]) || i+1 == len(text) || text[i+1] == ' ' {
+		return 0
+	}
+	for end := i + 2; end < len(text); end++ {
+		if text[end] == '`' && text[end-1] != ' ' && (end+1 == len(text) || !letter(text[end+1])) {
+			return end - i
 		}
 	}
-	return end
+	return 0
+}
+
+func letter(c byte) bool {
+	return c >= utf8.RuneSelf || unicode.IsLetter(rune(c)) || unicode.IsDigit(rune(c))
 }
 
 // word returns the length of what comes before the next space.

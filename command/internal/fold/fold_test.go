@@ -18,6 +18,9 @@ func TestFold_BreaksNeitherACommandNorSQL(t *testing.T) {
 		{"what fits is left alone", "one  two", "one  two"},
 		{"a command", "run `ordered-dispatcher retry a`, or not", "run\n  `ordered-dispatcher retry a`,\n  or not"},
 		{"a lone backquote", "one ` two three four", "one ` two three\n  four"},
+		{"two commands in one word", "one `two three`/`four five` six", "one\n  `two three`/`four five`\n  six"},
+		{"a command after a lone backquote", "one `two next: `retry a b`, or `skip a b`", "one\n  `two next: `retry a b`,\n  or `skip a b`"},
+		{"a backquote in a word", "it`s one, or `skip a b c`", "it`s one, or\n  `skip a b c`"},
 		{"a quoted value", "do --expect='a b c d e f g' instead", "do\n  --expect='a b c d e f g'\n  instead"},
 		{"SQL after a colon", "next: SELECT pg_terminate_backend(1); then look", "next:\n  SELECT pg_terminate_backend(1);\n  then look"},
 		{"SQL up to the end of its sentence", "see: SELECT pid FROM a WHERE b = '. If'. If it does", "see:\n  SELECT pid FROM a WHERE b = '. If'.\n  If it does"},
@@ -34,7 +37,7 @@ func TestFold_BreaksNeitherACommandNorSQL(t *testing.T) {
 func TestFold_LosesNothing(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		words := rapid.SliceOf(rapid.StringMatching("[a-zé….,;:]{1,12}|`[a-z ]{1,20}`")).Draw(t, "words")
+		words := rapid.SliceOf(rapid.StringMatching("[a-zé….,;:]{1,12}|`[a-z]([a-z ]{0,18}[a-z])?`")).Draw(t, "words")
 		width := rapid.IntRange(10, 60).Draw(t, "width")
 		text := strings.Join(words, " ")
 		folded := fold.Text(text, width, "  ")

@@ -74,15 +74,15 @@ func counted(n int64) string {
 	return quantity.Of(n, "row")
 }
 
-// commands are the next steps. A position has a line of its own, since it is long.
+// commands are the next steps. People paste the setting and the command, so each has one line.
 func (a Adoption) commands(p *page, c Commands) {
-	setting, target := " beginning", "--to-start"
+	setting, target := "beginning", "--to-start"
 	if a.Start != "" {
-		setting, target = "\n    "+strconv.Quote(string(a.Start)), "--to-position \\\n  "+visible.Quoted(string(a.Start))
+		setting, target = strconv.Quote(string(a.Start)), "--to-position "+visible.Quoted(string(a.Start))
 	}
 	p.say("", "1. Stop %s. What it delivers from now on is sent again.", visible.Inline(a.Stop))
 	p.say("", "2. If the process has not run yet, set this in the file:")
-	p.WriteString("\n  start:" + setting + "\n\n")
+	fmt.Fprintf(p, "\n  start: %s\n\n", setting)
 	if c.Process == "" {
 		c.Process = "PROCESS"
 	}
@@ -90,7 +90,7 @@ func (a Adoption) commands(p *page, c Commands) {
 		c.File = "FILE"
 	}
 	p.say("", "If it has a cursor, move that. First see what would happen, then leave out --dry-run:")
-	fmt.Fprintf(p, "\n  ordered-dispatcher seek %s -c %s %s \\\n  --reason %s --dry-run\n\n",
+	fmt.Fprintf(p, "\n  ordered-dispatcher seek %s -c %s %s --reason %s --dry-run\n\n",
 		visible.Shell(c.Process), visible.Shell(c.File), target, visible.Quoted("adopted on "+time.Now().UTC().Format(time.DateOnly)))
 	p.say("", "3. Start it with `ordered-dispatcher run`.")
 }

@@ -1,10 +1,15 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"io"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -27,6 +32,28 @@ func TestRun_CommandHasAServerThatEndsWithIt(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(address), "postgres://postgres:")
 	_, err = pgx.Connect(t.Context(), string(address))
+	require.ErrorContains(t, err, "connection refused")
+}
+
+// TestMakePostgres_StaysWithoutInput: as in the background. It ends with SIGTERM.
+func TestMakePostgres_StaysWithoutInput(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), "make", "-s", "-C", "../../..", "postgres")
+	cmd.Env = append(os.Environ(), "DATABASE_URL=", "MAKEFLAGS=")
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	lines := bufio.NewReader(out)
+	line, err := lines.ReadString('\n')
+	require.NoError(t, err)
+	address := strings.TrimPrefix(strings.TrimSpace(line), "export DATABASE_URL=")
+	conn := pgtest.Connect(t, address)
+	require.NoError(t, conn.Ping(t.Context()))
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	_, err = io.Copy(io.Discard, lines) // ends when the last process of it has ended
+	require.NoError(t, err)
+	require.Error(t, cmd.Wait())
+	_, err = pgx.Connect(t.Context(), address)
 	require.ErrorContains(t, err, "connection refused")
 }
 

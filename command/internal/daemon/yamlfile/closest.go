@@ -14,23 +14,29 @@ func Closest(wrong string, names []string) string {
 	return best
 }
 
-// distance returns how many letters must be inserted, removed or changed to make one text from the other.
+// distance returns how many letters must be inserted, removed, changed or swapped with the next one to make one text
+// from the other.
 func distance(a, b string) int {
-	before := make([]int, len(b)+1)
-	for j := range before {
-		before[j] = j
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range len(b) {
+		rows[0][j+1] = j + 1
 	}
 	for i := range len(a) {
-		row := make([]int, len(b)+1)
-		row[0] = i + 1
 		for j := range len(b) {
-			change := before[j]
+			change := rows[i][j]
 			if a[i] != b[j] {
 				change++
 			}
-			row[j+1] = min(change, before[j+1]+1, row[j]+1)
+			best := min(change, rows[i][j+1]+1, rows[i+1][j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				best = min(best, rows[i-1][j-1]+1)
+			}
+			rows[i+1][j+1] = best
 		}
-		before = row
 	}
-	return before[len(b)]
+	return rows[len(a)][len(b)]
 }

@@ -33,6 +33,35 @@ func names(knobs []knob.Knob) []string {
 	return names
 }
 
+// below returns the paths of the keys in the values of a struct's own keys, by their names. A name that several of them
+// have is left out, as it does not show which one is meant.
+func below(t reflect.Type, path string) map[string]string {
+	all := map[string]string{}
+	for _, k := range knob.Of(t) {
+		inner := k.Field.Type
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		if inner.Kind() != reflect.Struct || k.Name == "" || k.Library {
+			continue
+		}
+		at := join(path, k.Name)
+		add := func(name, path string) {
+			if _, twice := all[name]; twice {
+				path = ""
+			}
+			all[name] = path
+		}
+		for _, name := range names(knob.Of(inner)) {
+			add(name, join(at, name))
+		}
+		for name, path := range below(inner, at) {
+			add(name, path)
+		}
+	}
+	return all
+}
+
 func (n Node) decode(v reflect.Value, by By) Mapping {
 	knobs := knob.Of(v.Type())
 	known := names(knobs)
@@ -42,7 +71,7 @@ func (n Node) decode(v reflect.Value, by By) Mapping {
 		}
 		return Mapping{self: n}
 	}
-	m := n.Mapping(known...)
+	m := n.known(known, below(v.Type(), ""))
 	for _, k := range knobs {
 		if k.Library {
 			continue

@@ -1,6 +1,7 @@
 package yamlfile
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -28,7 +29,10 @@ const maxKeys = 100_000
 const maxKey = 1 << 10
 
 // Mapping reads the node as a mapping of the known keys.
-func (n Node) Mapping(known ...string) Mapping {
+func (n Node) Mapping(known ...string) Mapping { return n.known(known, nil) }
+
+// known is Mapping. below has the paths of keys that belong into a value of one of the known ones.
+func (n Node) known(known []string, below map[string]string) Mapping {
 	m := Mapping{self: n, nodes: map[string]Node{}}
 	n.mapping(&m, 0, "keys with values: "+keys(known))
 	for _, name := range m.names {
@@ -39,7 +43,7 @@ func (n Node) Mapping(known ...string) Mapping {
 		case n.file.hidden[at]:
 			n.file.fault(at, n.path, "a key or a value is missing here: "+keys(known))
 		default:
-			n.file.fault(at, n.path, fmt.Sprintf("the key %q is not known: %s", name, suggestion(name, known)))
+			n.file.fault(at, n.path, fmt.Sprintf("the key %q is not known: %s", name, suggestion(name, known, below)))
 		}
 	}
 	return m
@@ -54,8 +58,8 @@ func (f *File) spelledKey(at *token.Token) string {
 }
 
 // suggestion says which keys there are, and which of them a wrong one was probably meant to be.
-func suggestion(wrong string, known []string) string {
-	if meant := Closest(wrong, known); meant != "" {
+func suggestion(wrong string, known []string, below map[string]string) string {
+	if meant := cmp.Or(below[wrong], Closest(wrong, known)); meant != "" {
 		return fmt.Sprintf("did you mean %s? T%s", meant, strings.TrimPrefix(keys(known), "t"))
 	}
 	return keys(known)

@@ -169,7 +169,7 @@ func TestClosest_ProposesWhatWasLikelyMeant(t *testing.T) {
 	names := []string{"booking_sms", "booking_mails", "pay"}
 	for wrong, want := range map[string]string{
 		"bokking_sms": "booking_sms", "booking_sm": "booking_sms", "Booking_Mails": "booking_mails", "pai": "pay",
-		"invoices": "", "": "", "p": "", "q": "",
+		"invoices": "", "": "", "p": "", "q": "", "pya": "pay", "apy": "pay", "yap": "",
 	} {
 		require.Equal(t, want, yamlfile.Closest(wrong, names), wrong)
 	}
