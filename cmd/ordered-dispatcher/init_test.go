@@ -108,6 +108,32 @@ func TestInit_WritesAFileThatDeliversEveryRow(t *testing.T) {
 	}
 }
 
+// The rows that the table holds share the time that the SQL gives them, and random ids are no order. init says so, and
+// doctor until the process begins after them.
+func TestInit_WarnsOfOldRowsThatHaveNoOrder(t *testing.T) {
+	t.Parallel()
+	address, pool := database(t, 0)
+	pgtest.Exec(t, pool, `CREATE TABLE public.visits (visit_id uuid PRIMARY KEY DEFAULT gen_random_uuid(), at timestamp DEFAULT now());
+		INSERT INTO public.visits (at) SELECT timestamp '2026-01-01' + n * interval '1 day' FROM generate_series(1, 6) n`)
+	path := filepath.Join(t.TempDir(), "dispatcher.yaml")
+	code, stdout, stderr := do(t, address, "init", "--table", "public.visits", "-o", path)
+	require.Zero(t, code, stderr)
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	said := strings.Join(strings.Fields(strings.ReplaceAll(string(text), "#", "")), " ")
+	require.Contains(t, said, "So they come in the order of visit_id, a uuid: unless it grows, in a random order.")
+	require.Contains(t, said, "Their own time may be in at. start: beginning")
+	for _, statement := range proposed(stdout) {
+		pgtest.Exec(t, pool, statement)
+	}
+	const warning = `the first rows of public.visits, 6, have one "created_at"`
+	_, stdout, _ = do(t, address, "doctor", "-c", path)
+	require.Contains(t, strings.Join(strings.Fields(stdout), " "), warning)
+	require.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(text), "start: beginning", "start: end", 1)), 0o600))
+	_, stdout, _ = do(t, address, "doctor", "-c", path)
+	require.NotContains(t, strings.Join(strings.Fields(stdout), " "), warning)
+}
+
 // A link may lead to a file that is no configuration.
 func TestInit_ForceWritesOverAFileAndThroughNoLink(t *testing.T) {
 	t.Parallel()

@@ -55,8 +55,7 @@ func TestDDL_ItsStatementsLeaveNothingToFind(t *testing.T) {
 		"no key":              {heapSQL, []string{untied}},
 		"no key, now()":       {heapSQL + `ALTER TABLE app.bookings ALTER created_at SET DEFAULT now()`, []string{clocked, untied}},
 		"of Debezium": {`CREATE SCHEMA app;
-			CREATE TABLE app.bookings (id uuid PRIMARY KEY, aggregatetype varchar(255) NOT NULL, aggregateid varchar(255) NOT NULL, type varchar(255) NOT NULL, payload jsonb);
-			INSERT INTO app.bookings SELECT gen_random_uuid(), 'a', n, 'b', '{}' FROM generate_series(1, 100) n`, []string{stamped, indexed}},
+			CREATE TABLE app.bookings (id uuid PRIMARY KEY, aggregatetype varchar(255) NOT NULL, aggregateid varchar(255) NOT NULL, type varchar(255) NOT NULL, payload jsonb)`, []string{stamped, indexed}},
 		"unlogged":                 {strings.Replace(bookingsSQL, "CREATE TABLE", "CREATE UNLOGGED TABLE", 1), []string{`ALTER TABLE app.bookings SET LOGGED`}},
 		"a view with its own time": {bookingsSQL + `CREATE VIEW app.v AS SELECT * FROM app.bookings; ALTER VIEW app.v ALTER created_at SET DEFAULT now()`, []string{`ALTER TABLE app.v ALTER COLUMN "created_at" SET DEFAULT clock_timestamp()`}},
 		"a part with its own time": {partitionedSQL + `ALTER TABLE app.bookings_a ALTER created_at SET DEFAULT now()`, []string{clocked}},

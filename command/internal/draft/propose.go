@@ -24,6 +24,8 @@ type Proposal struct {
 	// Why explains the order, and Notes what else people should know.
 	Why   string
 	Notes []string
+	// Unordered explains why the rows that the table holds would come in no order; "" if they have one.
+	Unordered string
 	// SQL makes what the proposal needs and the table lacks, besides what package outbox proposes.
 	SQL []string
 }
@@ -186,6 +188,25 @@ func (p *Proposal) chooseOrder(id *Column) {
 			"Let the database stamp it: see the SQL below.")
 	default:
 		p.by(&Column{Name: "created_at"}, "Records come in the order of created_at, a column that the table does not have yet: see the SQL below.")
+		p.noteOld(id)
+	}
+}
+
+// noteOld says that the rows of the table get one time, if the ids do not give them an order.
+func (p *Proposal) noteOld(id *Column) {
+	if slices.Contains([]string{"bigint", "integer", "smallint"}, id.Type) || p.Table.column("created_at") != nil {
+		return
+	}
+	p.Unordered = "The rows that the table holds get one created_at with the SQL below. So they come in the order of " + written(id.Name) + ", a " + id.Type +
+		": unless it grows, in a random order. If their order matters, set their created_at before the first run, or begin after them, with `end`."
+	var times []string
+	for _, c := range p.Table.Columns {
+		if slices.Contains([]string{timestamptz, naive, "date"}, c.Type) {
+			times = append(times, written(c.Name))
+		}
+	}
+	if len(times) > 0 {
+		p.Unordered += " Their own time may be in " + strings.Join(times, ", ") + "."
 	}
 }
 
