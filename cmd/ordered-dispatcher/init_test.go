@@ -55,6 +55,12 @@ var shapes = map[string]struct {
 		INSERT INTO public.t VALUES ('a', 1), ('a', 2), ('b', 1)`,
 		[]string{"id: dispatch_id", "order: id"},
 	},
+	"a composite key, partitioned": {
+		`CREATE TABLE public.t (tenant text, number int, note text, PRIMARY KEY (tenant, number)) PARTITION BY LIST (tenant);
+		CREATE TABLE public.t_rest PARTITION OF public.t DEFAULT;
+		INSERT INTO public.t VALUES ('a', 1), ('a', 2), ('b', 1)`,
+		[]string{"id: dispatch_id", "order: id"},
+	},
 	"no time": {
 		`CREATE TABLE public.t (name text PRIMARY KEY);
 		INSERT INTO public.t VALUES ('a'), ('b'), ('c')`,

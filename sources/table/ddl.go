@@ -143,9 +143,14 @@ func (e *examination) grow(name, kind string, assigned bool) {
 	e.cat.columns[name] = column{Name: name, Type: kind, Typmod: -1, NotNull: true, Readable: true, Assigned: assigned}
 }
 
-// addID returns the SQL that adds a column of ids. It writes the table anew, under a lock.
+// addID returns the SQL that adds a column of ids. It writes the table anew, under a lock. PostgreSQL adds no identity to
+// a table with others below it.
 func (e *examination) addID(column string) string {
-	return fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s bigint GENERATED ALWAYS AS IDENTITY", e.cat.root, quoted(column))
+	kind := "bigint GENERATED ALWAYS AS IDENTITY"
+	if len(e.cat.members) > 1 || e.cat.relkind == "p" {
+		kind = "bigserial"
+	}
+	return fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s %s", e.cat.root, quoted(column), kind)
 }
 
 // addStamp returns the SQL that adds the column of the order. now() is the same for all rows, so PostgreSQL keeps it

@@ -109,6 +109,34 @@ func TestDDL_AddsColumnsThatAreMissingAndNotesOtherWays(t *testing.T) {
 	}, findings)
 }
 
+// PostgreSQL adds no identity to a table that has others below it.
+func TestDDL_AddsIdsToATableWithOthersBelowIt(t *testing.T) {
+	t.Parallel()
+	for name, sql := range map[string]string{
+		"partitions":  `CREATE TABLE app.bookings (at timestamptz) PARTITION BY RANGE (at); CREATE TABLE app.rest PARTITION OF app.bookings DEFAULT`,
+		"inheritance": `CREATE TABLE app.bookings (at timestamptz); CREATE TABLE app.child () INHERITS (app.bookings)`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t, "CREATE SCHEMA app; "+sql+"; INSERT INTO app.bookings SELECT now() FROM generate_series(1, 3)")
+			s := bookings(t, pool, Config{})
+			statements, _, err := s.DDL(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, `ALTER TABLE app.bookings ADD COLUMN "id" bigserial`, statements[0])
+			for _, statement := range statements {
+				exec(t, pool, statement)
+			}
+			findings, err := s.Inspect(t.Context())
+			require.NoError(t, err)
+			for _, f := range findings {
+				require.NotEqual(t, Refuse, f.Severity, f)
+			}
+			later(t, pool)
+			require.Equal(t, []string{"1", "2", "3"}, ids(readAll(t, s, "", 10)))
+		})
+	}
+}
+
 // A partition has no columns of its own, so the whole table gets the column.
 func TestDDL_OfAPartitionChangesTheWholeTable(t *testing.T) {
 	t.Parallel()

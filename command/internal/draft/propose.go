@@ -36,6 +36,18 @@ const (
 	newID       = "dispatch_id"
 )
 
+// IDOf is the column that identifies the rows of a table, as in SQL: that of the name id, or else the one that Propose
+// chooses. It is "" if the table has none yet.
+func IDOf(t Table) string {
+	if t.column("id") != nil {
+		return "id"
+	}
+	if p := Propose(t); len(p.SQL) == 0 {
+		return p.Columns.ID
+	}
+	return ""
+}
+
 // Propose chooses the columns of a table.
 func Propose(t Table) Proposal {
 	p := Proposal{Table: t, Preset: presetOf(t)}
@@ -85,7 +97,7 @@ func (p *Proposal) chooseID() *Column {
 	if found == nil {
 		p.Columns.ID = newID
 		p.SQL = append(p.SQL,
-			fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s bigint GENERATED ALWAYS AS IDENTITY", p.Table.quoted(), newID),
+			fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s %s", p.Table.quoted(), newID, p.Table.counted()),
 			p.Table.index("UNIQUE ", newID))
 		p.Notes = append(p.Notes, "No column identifies a row alone, so one is proposed: "+newID+". To add it writes the whole table anew, under a lock.")
 		return &Column{Name: newID, Type: "bigint", NotNull: true, Assigned: true, Unique: true}
@@ -260,6 +272,14 @@ func (p *Proposal) warn() {
 
 // quoted is the name of the table in SQL.
 func (t Table) quoted() string { return pgx.Identifier{t.Schema, t.Name}.Sanitize() }
+
+// counted is the type of a column that a sequence fills. PostgreSQL adds no identity to a table with others below it.
+func (t Table) counted() string {
+	if t.Kind == "p" || t.Heirs {
+		return "bigserial"
+	}
+	return "bigint GENERATED ALWAYS AS IDENTITY"
+}
 
 // index is the statement that makes an index. A partitioned table cannot have one made beside writers.
 func (t Table) index(unique, columns string) string {
