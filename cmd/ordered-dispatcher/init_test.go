@@ -129,6 +129,8 @@ func TestInit_WarnsOfOldRowsThatHaveNoOrder(t *testing.T) {
 	said := strings.Join(strings.Fields(strings.ReplaceAll(string(text), "#", "")), " ")
 	require.Contains(t, said, "So they come in the order of visit_id, a uuid: unless it grows, in a random order.")
 	require.Contains(t, said, "Their own time may be in at. start: beginning")
+	_, next, _ := strings.Cut(stdout, "next:\n")
+	require.True(t, strings.HasPrefix(next, "  run the SQL above, as the owner of the table\n  do what follows each `fix:` above, unless one of these steps does it\n  ordered-dispatcher migrate up"), next)
 	for _, statement := range proposed(stdout) {
 		pgtest.Exec(t, pool, statement)
 	}
@@ -138,6 +140,15 @@ func TestInit_WarnsOfOldRowsThatHaveNoOrder(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(text), "start: beginning", "start: end", 1)), 0o600))
 	_, stdout, _ = do(t, address, "doctor", "-c", path)
 	require.NotContains(t, strings.Join(strings.Fields(stdout), " "), warning)
+}
+
+func TestInit_NamesTheTableThatIsMeant(t *testing.T) {
+	t.Parallel()
+	address, pool := database(t, 0)
+	pgtest.Exec(t, pool, `CREATE SCHEMA shop; CREATE TABLE shop."Visits" (id bigint PRIMARY KEY)`)
+	code, _, stderr := do(t, address, "init", "--table", "visits", "-o", "-")
+	require.Equal(t, 2, code)
+	require.Contains(t, stderr, `no such table: visits; there is "shop"."Visits"`)
 }
 
 // A link may lead to a file that is no configuration.
@@ -214,6 +225,7 @@ func TestInit_KeepsThePasswordOut(t *testing.T) {
 	code, stdout, stderr = do(t, address, "init")
 	require.Zero(t, code, stderr)
 	require.Contains(t, stdout, "public.bookings")
+	require.Contains(t, stdout, "ROWS is the server's estimate: ? before its first ANALYZE. TIMES are columns of type timestamptz.")
 	require.NotContains(t, stdout, "cursor_event")
 	for _, args := range [][]string{{"--table", "public.nothing"}, {"--table", "public.bookings", "--sink", "fax"}} {
 		code, _, _ := do(t, address, append([]string{"init"}, args...)...)
