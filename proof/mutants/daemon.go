@@ -5,7 +5,7 @@ var daemonMutants = []mutant{
 	mutate("a test of statements is committed", "cmd/ordered-dispatcher.TestSendTest_OfSinksInTheDatabaseAndOfLines",
 		code("command/internal/daemon.undone", "tx.Rollback(context.WithoutCancel(ctx))", "tx.Commit(context.WithoutCancel(ctx))")),
 	mutate("init writes over a file that is there", "cmd/ordered-dispatcher.TestInit_WritesAFileThatDeliversEveryRow",
-		code("command.initCommand.write", "c.Force", "true")),
+		code("command.initCommand.over", "c.Force", "true")),
 	mutate("tail shows a record that was skipped as delivered", "cmd/ordered-dispatcher.TestTail_FollowsRecordsAndDecisionsOverARestart",
 		code("command/internal/daemon.omitting", "at <= e.To", "false")),
 	mutate("a process whose cursor may be lost needs no partition", "command/internal/daemon.TestPartitions_AreNotSafeWhereACursorMayBeLost",
