@@ -87,7 +87,7 @@ func (c *adoptCommand) Run(ctx context.Context, sys system) error {
 	case errors.Is(err, prove.ErrOld):
 		return &daemon.UsageError{Err: err}
 	case err != nil:
-		return refusedAsUsage(err)
+		return c.refused(err)
 	}
 	process := c.Process
 	if process == "" && len(config.Processes) == 1 {

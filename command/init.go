@@ -176,6 +176,8 @@ type guide struct {
 	proposal draft.Proposal
 	choice   draft.Choice
 	unset    []string
+	sql      bool // SQL was printed
+	wrong    bool // doctor found more than notes
 }
 
 func (c *initCommand) guide(ctx context.Context, g guide) error {
@@ -195,6 +197,7 @@ func (c *initCommand) guide(ctx context.Context, g guide) error {
 			fmt.Fprintln(g.w, visible.SQL(strings.TrimSuffix(statement, ";"))+";")
 		}
 		fmt.Fprintln(g.w)
+		g.sql = true
 	}
 	config, err := c.examined(g)
 	if err != nil {
@@ -202,6 +205,7 @@ func (c *initCommand) guide(ctx context.Context, g guide) error {
 	}
 	findings, err := daemon.Doctor(ctx, config)
 	if err == nil {
+		g.wrong = daemon.Wrong(findings)
 		fmt.Fprintln(g.w, "doctor finds:")
 		err = screen.NewPage(g.w, g.sys.look).Findings(findings)
 	}
@@ -256,6 +260,12 @@ func (c *initCommand) next(g guide, name string) {
 	if len(draft.Needs(g.choice.Sink)) > 0 {
 		fmt.Fprintf(g.w, "  correct the settings of %s in %s\n", g.choice.Sink.Name, visible.Line(name))
 	}
+	if g.sql {
+		fmt.Fprintln(g.w, "  run the SQL above, as the owner of the table")
+	}
+	if g.wrong {
+		fmt.Fprintln(g.w, "  do what follows each `fix:` above, unless one of these steps does it")
+	}
 	for _, step := range []string{"migrate up -c %s", "doctor -c %s", "run -c %s"} {
 		fmt.Fprintf(g.w, "  ordered-dispatcher "+step+"\n", name)
 	}
@@ -284,7 +294,7 @@ func candidates(ctx context.Context, w io.Writer, pool *pgxpool.Pool) error {
 	if err := columns.Flush(); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(w, "\nchoose one: ordered-dispatcher init --table TABLE")
+	_, err = fmt.Fprintln(w, "\nROWS is the server's estimate: ? before its first ANALYZE. TIMES are columns of type timestamptz.\nchoose one: ordered-dispatcher init --table TABLE")
 	return err
 }
 

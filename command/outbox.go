@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/draft"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgname"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/outbox"
@@ -122,14 +123,18 @@ func makePartitions(ctx context.Context, stdout io.Writer, pool *pgxpool.Pool, o
 type migrateFollow struct {
 	databaseFile
 	Table     string `required:"" placeholder:"NAME" help:"The table, with its schema, as in source.table."`
-	ID        string `name:"id" placeholder:"COLUMN" default:"id" help:"The column of the ids."`
+	ID        string `name:"id" placeholder:"COLUMN" help:"The column of the ids. Default: id, or the one that init chooses if the table has none of that name."`
 	CreatedAt string `placeholder:"COLUMN" default:"created_at" help:"The column of the time of the insert."`
 }
 
 // Run is called by kong.
 func (c *migrateFollow) Run(ctx context.Context, sys system) error {
-	source := table.Config{Table: c.Table, Columns: table.Columns{ID: c.ID, CreatedAt: c.CreatedAt}}
 	return c.asOwner(ctx, sys, func(ctx context.Context, pool *pgxpool.Pool) error {
+		id, err := c.id(ctx, sys.stdout, pool)
+		if err != nil {
+			return err
+		}
+		source := table.Config{Table: c.Table, Columns: table.Columns{ID: id, CreatedAt: c.CreatedAt}}
 		statements, found, err := outbox.Follow(ctx, pool, source)
 		if err != nil {
 			return err
@@ -147,6 +152,27 @@ func (c *migrateFollow) Run(ctx context.Context, sys system) error {
 		if len(left) == 0 {
 			return nil
 		}
-		return errors.Join(sys.err().Findings(left), daemon.Verdict(left))
+		return errors.Join(sys.err().Findings(left), daemon.VerdictOf("migrate follow", left))
 	})
+}
+
+// id is the column of the ids. If it is not named so, the file has to name it.
+func (c *migrateFollow) id(ctx context.Context, stdout io.Writer, pool *pgxpool.Pool) (string, error) {
+	if c.ID != "" {
+		return c.ID, nil
+	}
+	found, err := draft.Look(ctx, pool, c.Table)
+	if errors.Is(err, draft.ErrNoTable) {
+		return "id", nil // the next look reports it
+	}
+	if err != nil {
+		return "", err
+	}
+	id := draft.IDOf(found)
+	if id == "" {
+		id = "id"
+	} else if id != "id" {
+		fmt.Fprintln(stdout, visible.Comment("The ids are those of "+id+": name it in source.columns.id. With --id, migrate follow takes another column."))
+	}
+	return id, nil
 }

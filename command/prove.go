@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -101,7 +102,7 @@ func (c *proveCommand) Run(ctx context.Context, sys system, logger *slog.Logger)
 		return err
 	})
 	if err != nil {
-		return refusedAsUsage(err)
+		return c.refused(err)
 	}
 	if c.JSON {
 		return prove.PrintJSON(sys.stdout, report)
@@ -113,10 +114,25 @@ func (c *proveCommand) began(w io.Writer, r prove.Report) {
 	fmt.Fprintf(w, "measuring %s for %s; Ctrl-C ends it and prints what was seen\n", visible.Inline(r.Table), c.For)
 }
 
-// refusedAsUsage makes wrong use of a table that cannot be read as it is.
-func refusedAsUsage(err error) error {
-	if errors.Is(err, prove.ErrRefused) {
-		return &daemon.UsageError{Err: err}
+// asFlags puts flags in the place of the keys of a file.
+var asFlags = strings.NewReplacer(
+	"name it in source.columns.id:", "name it with --order COLUMN, or --order TIME,COLUMN:",
+	"source.columns.id", "--order",
+	"in source.columns.created_at:", "with --order TIME,ID:",
+	"source.columns.created_at", "--order",
+	"set source.order: id", "set --order ID",
+	"order by created_at", "set --order TIME,ID",
+	"in source.table", "with --table",
+	"write source.table as", "write --table",
+)
+
+// refused makes wrong use of a table that cannot be read as it is. Without a file, the next step is a flag.
+func (s subject) refused(err error) error {
+	if !errors.Is(err, prove.ErrRefused) {
+		return err
 	}
-	return err
+	if s.Table != "" {
+		err = errors.New(asFlags.Replace(err.Error()))
+	}
+	return &daemon.UsageError{Err: err}
 }

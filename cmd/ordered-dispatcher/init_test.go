@@ -55,6 +55,12 @@ var shapes = map[string]struct {
 		INSERT INTO public.t VALUES ('a', 1), ('a', 2), ('b', 1)`,
 		[]string{"id: dispatch_id", "order: id"},
 	},
+	"a composite key, partitioned": {
+		`CREATE TABLE public.t (tenant text, number int, note text, PRIMARY KEY (tenant, number)) PARTITION BY LIST (tenant);
+		CREATE TABLE public.t_rest PARTITION OF public.t DEFAULT;
+		INSERT INTO public.t VALUES ('a', 1), ('a', 2), ('b', 1)`,
+		[]string{"id: dispatch_id", "order: id"},
+	},
 	"no time": {
 		`CREATE TABLE public.t (name text PRIMARY KEY);
 		INSERT INTO public.t VALUES ('a'), ('b'), ('c')`,
@@ -106,6 +112,43 @@ func TestInit_WritesAFileThatDeliversEveryRow(t *testing.T) {
 			require.Contains(t, stderr, "is there already")
 		})
 	}
+}
+
+// The rows that the table holds share the time that the SQL gives them, and random ids are no order. init says so, and
+// doctor until the process begins after them.
+func TestInit_WarnsOfOldRowsThatHaveNoOrder(t *testing.T) {
+	t.Parallel()
+	address, pool := database(t, 0)
+	pgtest.Exec(t, pool, `CREATE TABLE public.visits (visit_id uuid PRIMARY KEY DEFAULT gen_random_uuid(), at timestamp DEFAULT now());
+		INSERT INTO public.visits (at) SELECT timestamp '2026-01-01' + n * interval '1 day' FROM generate_series(1, 6) n`)
+	path := filepath.Join(t.TempDir(), "dispatcher.yaml")
+	code, stdout, stderr := do(t, address, "init", "--table", "public.visits", "-o", path)
+	require.Zero(t, code, stderr)
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	said := strings.Join(strings.Fields(strings.ReplaceAll(string(text), "#", "")), " ")
+	require.Contains(t, said, "So they come in the order of visit_id, a uuid: unless it grows, in a random order.")
+	require.Contains(t, said, "Their own time may be in at. start: beginning")
+	_, next, _ := strings.Cut(stdout, "next:\n")
+	require.True(t, strings.HasPrefix(next, "  run the SQL above, as the owner of the table\n  do what follows each `fix:` above, unless one of these steps does it\n  ordered-dispatcher migrate up"), next)
+	for _, statement := range proposed(stdout) {
+		pgtest.Exec(t, pool, statement)
+	}
+	const warning = `the first rows of public.visits, 6, have one "created_at"`
+	_, stdout, _ = do(t, address, "doctor", "-c", path)
+	require.Contains(t, strings.Join(strings.Fields(stdout), " "), warning)
+	require.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(text), "start: beginning", "start: end", 1)), 0o600))
+	_, stdout, _ = do(t, address, "doctor", "-c", path)
+	require.NotContains(t, strings.Join(strings.Fields(stdout), " "), warning)
+}
+
+func TestInit_NamesTheTableThatIsMeant(t *testing.T) {
+	t.Parallel()
+	address, pool := database(t, 0)
+	pgtest.Exec(t, pool, `CREATE SCHEMA shop; CREATE TABLE shop."Visits" (id bigint PRIMARY KEY)`)
+	code, _, stderr := do(t, address, "init", "--table", "visits", "-o", "-")
+	require.Equal(t, 2, code)
+	require.Contains(t, stderr, `no such table: visits; there is "shop"."Visits"`)
 }
 
 // A link may lead to a file that is no configuration.
@@ -182,6 +225,7 @@ func TestInit_KeepsThePasswordOut(t *testing.T) {
 	code, stdout, stderr = do(t, address, "init")
 	require.Zero(t, code, stderr)
 	require.Contains(t, stdout, "public.bookings")
+	require.Contains(t, stdout, "ROWS is the server's estimate: ? before its first ANALYZE. TIMES are columns of type timestamptz.")
 	require.NotContains(t, stdout, "cursor_event")
 	for _, args := range [][]string{{"--table", "public.nothing"}, {"--table", "public.bookings", "--sink", "fax"}} {
 		code, _, _ := do(t, address, append([]string{"init"}, args...)...)

@@ -98,14 +98,14 @@ func TestMigratePartitions_MakesRoomForWhatFailedBefore(t *testing.T) {
 func TestMigrateFollow_ItsSQLMakesATableThatDoctorFindsReady(t *testing.T) {
 	t.Parallel()
 	address, pool := database(t, 0)
-	pgtest.Exec(t, pool, `CREATE TABLE public.outbox (id uuid PRIMARY KEY DEFAULT gen_random_uuid(), aggregatetype text NOT NULL, aggregateid text NOT NULL, type text NOT NULL, payload jsonb);
-		INSERT INTO public.outbox (aggregatetype, aggregateid, type, payload) VALUES ('booking', 'k', 'booking.created', '{}')`)
+	pgtest.Exec(t, pool, `CREATE TABLE public.outbox (id uuid PRIMARY KEY DEFAULT gen_random_uuid(), aggregatetype text NOT NULL, aggregateid text NOT NULL, type text NOT NULL, payload jsonb)`)
 	config := outboxConfig(t, "debezium")
 	code, _, _ := do(t, address, "doctor", "-c", config)
 	require.Equal(t, 1, code)
 	for statement := range strings.Lines(must(t, address, "migrate", "follow", "--table", "public.outbox")) {
 		pgtest.Exec(t, pool, statement)
 	}
+	pgtest.Exec(t, pool, `INSERT INTO public.outbox (aggregatetype, aggregateid, type, payload) VALUES ('booking', 'k', 'booking.created', '{}')`)
 	require.Contains(t, must(t, address, "doctor", "-c", config), "0 errors, 0 warnings")
 	require.Contains(t, must(t, address, "run", "--drain", "-c", config), `"type":"booking.created"`)
 	require.Equal(t, "-- public.outbox is ready\n", must(t, address, "migrate", "follow", "--table", "public.outbox"))
@@ -115,4 +115,19 @@ func TestMigrateFollow_ItsSQLMakesATableThatDoctorFindsReady(t *testing.T) {
 	require.Equal(t, 1, code)
 	require.Empty(t, stdout)
 	require.Contains(t, stderr, "public.v: error: public.v is a view: its inserters hold no lock that a fence could see\n    fix: name the table behind it in source.table\n")
+	require.Contains(t, stderr, "migrate follow found something: 1 error")
+	require.NotContains(t, stderr, "doctor")
+}
+
+// Where a table has ids of another name, no column is added: init takes these, too.
+func TestMigrateFollow_TakesTheIdsThatInitTakes(t *testing.T) {
+	t.Parallel()
+	address, pool := database(t, 0)
+	pgtest.Exec(t, pool, `CREATE TABLE public.visits (visit_id uuid NOT NULL DEFAULT gen_random_uuid(), created_at timestamptz NOT NULL DEFAULT clock_timestamp(), PRIMARY KEY (created_at, visit_id)) PARTITION BY RANGE (created_at);
+		CREATE TABLE public.visits_rest PARTITION OF public.visits DEFAULT`)
+	out := must(t, address, "migrate", "follow", "--table", "public.visits")
+	require.Equal(t, "-- The ids are those of visit_id: name it in source.columns.id. With --id, migrate follow takes another column.\n-- public.visits is ready\n", out)
+	code, stdout, _ := do(t, address, "migrate", "follow", "--table", "public.visits", "--id", "number")
+	require.Equal(t, 0, code, "only a note")
+	require.Contains(t, stdout, `ADD COLUMN "number" bigserial;`)
 }

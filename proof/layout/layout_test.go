@@ -59,7 +59,7 @@ var arrows = map[string][]string{
 	"inbox":                   {"internal/signature"},
 	"command/internal/draft":  {"sinks", "sources/table", "internal/knob", "internal/pgname", "internal/visible"},
 	"command/internal/fold":   {},
-	"command/internal/prove":  {"command/internal/fold", "cursor", "processor", "sources/table", "internal/pgname", "internal/quantity", "internal/visible"},
+	"command/internal/prove":  {"command/internal/draft", "command/internal/fold", "cursor", "processor", "sources/table", "internal/pgname", "internal/quantity", "internal/visible"},
 	"command/internal/screen": {"command/internal/daemon", "command/internal/fold", "command/internal/screen", "cursor", "cursor/operator", "processor", "sources/table", "internal/quantity", "internal/visible"},
 	"command/internal/notify": {"internal/child", "internal/knob", "internal/plaintext", "internal/quantity", "internal/secret", "internal/signature", "internal/visible"},
 }

@@ -2,6 +2,7 @@ package table
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -18,6 +19,17 @@ func (s *Source) Count(ctx context.Context) (records int64, more bool, err error
 func IsPosition(p cursor.Position) bool {
 	tag, _, found := strings.Cut(string(p), ":")
 	return found && slices.Contains([]kind{kindAtInt, kindAtUUID, kindAtText, kindInt}, kind(tag))
+}
+
+// CheckPosition refuses a position that no source of this package can have made. Whether a source made it depends on its
+// table, too: see InspectRows.
+func CheckPosition(p cursor.Position) error {
+	tag, _, _ := strings.Cut(string(p), ":")
+	if !IsPosition(p) {
+		return errors.New("this is not a position")
+	}
+	_, err := kind(tag).parse(p)
+	return err
 }
 
 // RecordAt returns the id of the record at a position; "" if the position is at none, as after a seek to a time, or if

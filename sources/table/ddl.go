@@ -75,6 +75,7 @@ func ddl(ctx context.Context, tx pgx.Tx, e examination) (statements []string, fi
 		return nil, e.misfits, nil
 	case e.cat.grown:
 		e.unordered(l) // a column that is not there yet has no index
+		err = e.oldOnes(ctx, tx, l)
 	default:
 		err = e.probe(ctx, tx, l)
 	}
@@ -85,6 +86,24 @@ func ddl(ctx context.Context, tx pgx.Tx, e examination) (statements []string, fi
 		statements = append(statements, f.statements...)
 	}
 	return statements, findings, err
+}
+
+const rowsThereSQL = "/* source.ddl.rows_there */" + treeSQL + `
+SELECT coalesce(sum(pg_relation_size(oid)), 0) > 0 FROM tree`
+
+// oldOnes warns of rows that get one time with the new column. A table that never had a row has no bytes: to know that
+// needs no right to read it.
+func (e *examination) oldOnes(ctx context.Context, tx pgx.Tx, l *layout) error {
+	unordered := e.unorderedOld()
+	if unordered == "" {
+		return nil
+	}
+	var there bool
+	err := tx.QueryRow(ctx, fmt.Sprintf(rowsThereSQL, e.cat.oid), pgx.QueryExecModeExec).Scan(&there)
+	if err == nil && there {
+		e.warn(e.orderOld(l), "%s", unordered)
+	}
+	return err
 }
 
 // ofAnyRole leaves out of the catalog what depends on the role that asks.
@@ -124,9 +143,14 @@ func (e *examination) grow(name, kind string, assigned bool) {
 	e.cat.columns[name] = column{Name: name, Type: kind, Typmod: -1, NotNull: true, Readable: true, Assigned: assigned}
 }
 
-// addID returns the SQL that adds a column of ids. It writes the table anew, under a lock.
+// addID returns the SQL that adds a column of ids. It writes the table anew, under a lock. PostgreSQL adds no identity to
+// a table with others below it.
 func (e *examination) addID(column string) string {
-	return fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s bigint GENERATED ALWAYS AS IDENTITY", e.cat.root, quoted(column))
+	kind := "bigint GENERATED ALWAYS AS IDENTITY"
+	if len(e.cat.members) > 1 || e.cat.relkind == "p" {
+		kind = "bigserial"
+	}
+	return fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s %s", e.cat.root, quoted(column), kind)
 }
 
 // addStamp returns the SQL that adds the column of the order. now() is the same for all rows, so PostgreSQL keeps it

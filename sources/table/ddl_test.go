@@ -55,8 +55,7 @@ func TestDDL_ItsStatementsLeaveNothingToFind(t *testing.T) {
 		"no key":              {heapSQL, []string{untied}},
 		"no key, now()":       {heapSQL + `ALTER TABLE app.bookings ALTER created_at SET DEFAULT now()`, []string{clocked, untied}},
 		"of Debezium": {`CREATE SCHEMA app;
-			CREATE TABLE app.bookings (id uuid PRIMARY KEY, aggregatetype varchar(255) NOT NULL, aggregateid varchar(255) NOT NULL, type varchar(255) NOT NULL, payload jsonb);
-			INSERT INTO app.bookings SELECT gen_random_uuid(), 'a', n, 'b', '{}' FROM generate_series(1, 100) n`, []string{stamped, indexed}},
+			CREATE TABLE app.bookings (id uuid PRIMARY KEY, aggregatetype varchar(255) NOT NULL, aggregateid varchar(255) NOT NULL, type varchar(255) NOT NULL, payload jsonb)`, []string{stamped, indexed}},
 		"unlogged":                 {strings.Replace(bookingsSQL, "CREATE TABLE", "CREATE UNLOGGED TABLE", 1), []string{`ALTER TABLE app.bookings SET LOGGED`}},
 		"a view with its own time": {bookingsSQL + `CREATE VIEW app.v AS SELECT * FROM app.bookings; ALTER VIEW app.v ALTER created_at SET DEFAULT now()`, []string{`ALTER TABLE app.v ALTER COLUMN "created_at" SET DEFAULT clock_timestamp()`}},
 		"a part with its own time": {partitionedSQL + `ALTER TABLE app.bookings_a ALTER created_at SET DEFAULT now()`, []string{clocked}},
@@ -108,6 +107,34 @@ func TestDDL_AddsColumnsThatAreMissingAndNotesOtherWays(t *testing.T) {
 		{Note, "the first statements add a column, since table app.bookings has no column id; there are other ways", "name it in source.columns.id: app.bookings has booked, note"},
 		{Note, "the first statements add a column, since table app.bookings has no column created_at; there are other ways", "name a timestamptz of app.bookings in source.columns.created_at: booked; or set source.order: id, since a sequence assigns column id"},
 	}, findings)
+}
+
+// PostgreSQL adds no identity to a table that has others below it.
+func TestDDL_AddsIdsToATableWithOthersBelowIt(t *testing.T) {
+	t.Parallel()
+	for name, sql := range map[string]string{
+		"partitions":  `CREATE TABLE app.bookings (at timestamptz) PARTITION BY RANGE (at); CREATE TABLE app.rest PARTITION OF app.bookings DEFAULT`,
+		"inheritance": `CREATE TABLE app.bookings (at timestamptz); CREATE TABLE app.child () INHERITS (app.bookings)`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t, "CREATE SCHEMA app; "+sql+"; INSERT INTO app.bookings SELECT now() FROM generate_series(1, 3)")
+			s := bookings(t, pool, Config{})
+			statements, _, err := s.DDL(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, `ALTER TABLE app.bookings ADD COLUMN "id" bigserial`, statements[0])
+			for _, statement := range statements {
+				exec(t, pool, statement)
+			}
+			findings, err := s.Inspect(t.Context())
+			require.NoError(t, err)
+			for _, f := range findings {
+				require.NotEqual(t, Refuse, f.Severity, f)
+			}
+			later(t, pool)
+			require.Equal(t, []string{"1", "2", "3"}, ids(readAll(t, s, "", 10)))
+		})
+	}
 }
 
 // A partition has no columns of its own, so the whole table gets the column.

@@ -258,8 +258,11 @@ func (e *examination) otherOrder(l *layout) string {
 	if ways := e.otherWays(l); len(ways) > 0 {
 		return strings.Join(ways, "; or ")
 	}
-	return fmt.Sprintf("the order needs a column that the database assigns. As the owner: %s, which gives the rows that are there one time, and so the order of their ids",
-		e.addStamp(knownCreatedAt))
+	added := "the order needs a column that the database assigns. As the owner: " + e.addStamp(knownCreatedAt)
+	if unordered := e.unorderedOld(); unordered != "" {
+		return added + ". Then " + unordered + "; " + e.orderOld(l)
+	}
+	return added + ", which gives the rows that are there one time, and so the order of their ids"
 }
 
 // otherWays proposes what to order by instead of created_at, without a new column.

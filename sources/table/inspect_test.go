@@ -138,6 +138,12 @@ func TestInspect_WithoutATimeProposesTheOrderThatThereIs(t *testing.T) {
 		"ids of applications": {`CREATE TABLE app.bookings (id bigint PRIMARY KEY, made text)`,
 			`the order needs a column that the database assigns. As the owner: ALTER TABLE app.bookings ADD COLUMN "created_at" timestamptz NOT NULL DEFAULT now(), ` +
 				`ALTER COLUMN "created_at" SET DEFAULT clock_timestamp(), which gives the rows that are there one time, and so the order of their ids`},
+		"random ids": {`CREATE TABLE app.bookings (id uuid PRIMARY KEY, at timestamp, day date)`,
+			`the order needs a column that the database assigns. As the owner: ALTER TABLE app.bookings ADD COLUMN "created_at" timestamptz NOT NULL DEFAULT now(), ` +
+				`ALTER COLUMN "created_at" SET DEFAULT clock_timestamp(). Then the rows that app.bookings holds get one time. They come in the order of their ids, ` +
+				`which are of type uuid: unless those grow, this is a random order; if their order matters, before the process first runs: ` +
+				`UPDATE "app"."bookings" SET "created_at" = "at" AT TIME ZONE 'the zone of its values' WHERE "created_at" = (SELECT min("created_at") FROM "app"."bookings"); ` +
+				`-- or = "day"::timestamp AT TIME ZONE 'the zone of its values'; or begin after them, with start: end`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

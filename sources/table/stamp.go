@@ -43,7 +43,7 @@ func (e *examination) stamp(l *layout, c column) {
 		l.rounding = rounding(fmt.Sprint(c.Typmod))
 	}
 	var weakest member
-	zoned := false
+	zoned, found := false, len(e.findings)
 	for i, m := range e.namedFirst() {
 		s := readDefault(m.Default, l.atType)
 		if i == 0 || s.stamp > l.stamp {
@@ -51,6 +51,7 @@ func (e *examination) stamp(l *layout, c column) {
 		}
 		l.rounding = max(l.rounding, s.rounding)
 		zoned = e.zone(l, c, m, s) || zoned
+		e.once(found)
 	}
 	if zoned {
 		return // its fix also covers the findings below
@@ -73,6 +74,15 @@ func (e *examination) stamp(l *layout, c column) {
 	case l.stamp == stampElsewhere:
 		e.alter(Warn, apply, fix, "column %s of %s defaults to %s, which is not the database's clock at the time of the insert: "+
 			"only the latency of %v protects a record from being passed over (order id needs no clock)", c.Name, e.placeOf(l, weakest), *weakest.Default, l.slack(e.config))
+	}
+}
+
+// once drops the last finding if an earlier one, from the given one on, has the same fix: one statement changes the default
+// of a table and of all below it.
+func (e *examination) once(from int) {
+	last := len(e.findings) - 1
+	if last > from && slices.ContainsFunc(e.findings[from:last], func(f fault) bool { return f.Fix == e.findings[last].Fix }) {
+		e.findings = e.findings[:last]
 	}
 }
 

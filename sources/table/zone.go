@@ -55,12 +55,22 @@ func (e *examination) zoneFix(l *layout, c column, m member) string {
 	other := fmt.Sprintf("ALTER TABLE %s ALTER COLUMN %s TYPE timestamptz USING %[2]s AT TIME ZONE 'the zone of the stamps', "+
 		"ALTER COLUMN %[2]s SET DEFAULT clock_timestamp(), which locks the table while it is rewritten", l.sql(), column)
 	if slices.Contains(e.cat.partitionKeys, c.Name) {
-		other = "make a new table with a timestamptz, since the type of a partition key cannot be changed"
+		other = e.otherStamp()
 	}
 	if e.idAssigned() {
 		other += "; or set source.order: id"
 	}
 	return fmt.Sprintf("%s; -- if the stamps so far are in UTC. If not: %s", e.setDefault(l, m), other)
+}
+
+// otherStamp is what to do where a stamp is not in UTC and is a partition key, whose type cannot be changed.
+func (e *examination) otherStamp() string {
+	column := knownCreatedAt
+	if _, taken := e.cat.columns[column]; taken {
+		column = "stamped_at"
+	}
+	return fmt.Sprintf("the type of a partition key cannot be changed, so order by a column of its own: %s, named in source.columns.created_at; or make a new table with a timestamptz",
+		e.addStamp(column))
 }
 
 // idAssigned reports whether records may be ordered by id.

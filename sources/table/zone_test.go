@@ -110,8 +110,26 @@ func TestInspect_FixesOfATimestampWithoutTimeZone(t *testing.T) {
 			found(t, bookings(t, database(t, zonedDefaults["now()"]), Config{}), problem).Fix)
 	})
 	t.Run("a partition key", func(t *testing.T) {
-		require.Contains(t, found(t, bookings(t, database(t, zonedDefaults["a partition key"]), Config{}), problem).Fix,
-			"If not: make a new table with a timestamptz, since the type of a partition key cannot be changed; or set source.order: id")
+		pool := database(t, zonedDefaults["a partition key"])
+		fix := found(t, bookings(t, pool, Config{}), problem).Fix
+		_, fix, _ = strings.Cut(fix, "If not: ")
+		const added = `ALTER TABLE app.bookings ADD COLUMN "stamped_at" timestamptz NOT NULL DEFAULT now(), ALTER COLUMN "stamped_at" SET DEFAULT clock_timestamp()`
+		require.Equal(t, "the type of a partition key cannot be changed, so order by a column of its own: "+added+
+			", named in source.columns.created_at; or make a new table with a timestamptz; or set source.order: id", fix)
+		exec(t, pool, added)
+		_, _, err := bookings(t, pool, Config{Columns: Columns{CreatedAt: "stamped_at"}}).inspect(t.Context())
+		require.NoError(t, err)
+	})
+	t.Run("with partitions, once", func(t *testing.T) {
+		findings, err := bookings(t, database(t, zonedDefaults["a partition key"]), Config{}).Inspect(t.Context())
+		require.NoError(t, err)
+		count := 0
+		for _, f := range findings {
+			if strings.Contains(f.Problem, problem) {
+				count++
+			}
+		}
+		require.Equal(t, 1, count, findings)
 	})
 }
 

@@ -138,7 +138,10 @@ func connectFix(err error) string {
 }
 
 // Verdict returns ErrFindings with the number of findings and the next step; nil if there are only notes.
-func Verdict(findings []Finding) error {
+func Verdict(findings []Finding) error { return VerdictOf("doctor", findings) }
+
+// VerdictOf is Verdict for another command that prints findings.
+func VerdictOf(command string, findings []Finding) error {
 	if !Wrong(findings) {
 		return nil
 	}
@@ -153,7 +156,7 @@ func Verdict(findings []Finding) error {
 	if n := counts[Warn]; n > 0 {
 		counted = append(counted, amount(n, "warning"))
 	}
-	return fmt.Errorf("%w: %s. Do what follows each `fix:`, and run doctor again", ErrFindings, strings.Join(counted, ", "))
+	return fmt.Errorf("%s %w: %s. Do what follows each `fix:`, and run %[1]s again", command, ErrFindings, strings.Join(counted, ", "))
 }
 
 // amount is a number of things, in words for people.

@@ -192,6 +192,7 @@ func (d *doctor) position(ctx context.Context, p Process, source *table.Source, 
 	} else if err := errors.Join(d.creation(ctx, p, source), d.lacks(ctx, p, source)); err != nil {
 		return err
 	}
+	first := at == "" || at == processor.Beginning
 	if at == processor.Beginning || at == processor.End || at == cursor.Unplaced {
 		at = ""
 	}
@@ -201,6 +202,10 @@ func (d *doctor) position(ctx context.Context, p Process, source *table.Source, 
 		return nil
 	}
 	d.pass(p, findings)
+	if err == nil && first {
+		findings, err = source.InspectOldest(ctx)
+		d.pass(p, findings)
+	}
 	if err == nil && i >= 0 {
 		err = d.gone(ctx, p, source, rows[i])
 	}

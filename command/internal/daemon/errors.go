@@ -31,8 +31,8 @@ func usage(format string, args ...any) error { return &UsageError{fmt.Errorf(for
 // ErrInterrupted means that a signal ended a drain.
 var ErrInterrupted = errors.New("interrupted before all was delivered: run it again")
 
-// ErrFindings means that the doctor found something, and has printed it.
-var ErrFindings = errors.New("doctor found something")
+// ErrFindings means that a command, such as doctor, found something, and has printed it.
+var ErrFindings = errors.New("found something")
 
 // ErrDiffers means that two versions differ, and it was printed in what.
 var ErrDiffers = errors.New("the two versions differ")

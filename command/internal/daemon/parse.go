@@ -272,5 +272,9 @@ func checkStart(n yamlfile.Node, start cursor.Position) {
 		n.Fault("say where: beginning, end, or a position")
 	case !table.IsPosition(start):
 		n.Fault("this is not a place to start: write beginning, end (send only what comes from now on), or a position as status shows it")
+	default:
+		if err := table.CheckPosition(start); err != nil {
+			n.Fault("%v", err)
+		}
 	}
 }

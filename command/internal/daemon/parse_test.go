@@ -159,6 +159,7 @@ func TestParse_BadInput(t *testing.T) {
 		{process("breaker: {failures: 3}", "retry: {attempts: 3}"), `2:3: processes.a: process "a": breaker.failures must be above retry.attempts (3), got 3`},
 		{process("on_poison: ignore"), `5:16: processes.a.on_poison: "ignore" is not known here: write halt or dead_letter`},
 		{process("on_timeout: skip"), `5:17: processes.a.on_timeout: "skip" is not known here: write retry or halt`},
+		{process("start: at.uuid:2026-11-28"), `5:5: processes.a.start: position "at.uuid:2026-11-28" is malformed: a position looks like "at.uuid:`},
 		{process("start: now"), "5:5: processes.a.start: this is not a place to start: write beginning, end (send only what comes from now on), or a position"},
 		{"processes: {a: {source: {table: t, where: {status: new}}, sink: {stdout: {}}}}", `1:36: processes.a.source.where: expected a single value, as in where: "status = 'confirmed'"`},
 		{"processes: {a: {source: {table: t, where: \"x = '${SMS_SECRET}'\"}, sink: {stdout: {}}}}", "1:36: processes.a.source.where: a condition must not have a reference: doctor, grants, the log and the audit show it to people who must not know a secret. Write the value out, or compare with a table that has it"},

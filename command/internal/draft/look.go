@@ -92,7 +92,7 @@ func Look(ctx context.Context, db DB, name string) (t Table, err error) {
 			return err
 		}
 		if oid == 0 {
-			return fmt.Errorf("%w: %s", ErrNoTable, visible.Line(name))
+			return missing(ctx, tx, name, parts[len(parts)-1])
 		}
 		if _, err := tx.Exec(ctx, pathSQL, pgx.QueryExecModeExec); err != nil {
 			return err
@@ -111,6 +111,36 @@ func Look(ctx context.Context, db DB, name string) (t Table, err error) {
 		return t, fmt.Errorf("look at the table: %w", err)
 	}
 	return t, nil
+}
+
+// elsewhereSQL finds tables of that name in other schemas, or spelled with capitals.
+const elsewhereSQL = `/* draft.elsewhere */
+SELECT n.nspname::text, c.relname::text
+FROM pg_catalog.pg_class c
+JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
+WHERE pg_catalog.lower(c.relname::text) OPERATOR(pg_catalog.=) pg_catalog.lower($1)
+	AND c.relkind OPERATOR(pg_catalog.=) ANY ('{r,p}'::"char"[])
+	AND pg_catalog.has_schema_privilege(n.oid, 'USAGE')
+ORDER BY 1, 2
+LIMIT 3`
+
+// missing is ErrNoTable, with the tables that may have been meant.
+func missing(ctx context.Context, tx pgx.Tx, name, table string) error {
+	err := fmt.Errorf("%w: %s", ErrNoTable, visible.Line(name))
+	rows, queryErr := tx.Query(ctx, elsewhereSQL, pgx.QueryExecModeExec, table)
+	if queryErr != nil {
+		return err
+	}
+	var meant []string
+	var schema, relation string
+	_, queryErr = pgx.ForEachRow(rows, []any{&schema, &relation}, func() error {
+		meant = append(meant, visible.Line(written(schema, relation)))
+		return nil
+	})
+	if queryErr != nil || len(meant) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w; there is %s", err, strings.Join(meant, ", "))
 }
 
 func reading(ctx context.Context, db DB, f func(context.Context, pgx.Tx) error) error {

@@ -24,6 +24,8 @@ type Proposal struct {
 	// Why explains the order, and Notes what else people should know.
 	Why   string
 	Notes []string
+	// Unordered explains why the rows that the table holds would come in no order; "" if they have one.
+	Unordered string
 	// SQL makes what the proposal needs and the table lacks, besides what package outbox proposes.
 	SQL []string
 }
@@ -33,6 +35,18 @@ const (
 	naive       = "timestamp without time zone"
 	newID       = "dispatch_id"
 )
+
+// IDOf is the column that identifies the rows of a table, as in SQL: that of the name id, or else the one that Propose
+// chooses. It is "" if the table has none yet.
+func IDOf(t Table) string {
+	if t.column("id") != nil {
+		return "id"
+	}
+	if p := Propose(t); len(p.SQL) == 0 {
+		return p.Columns.ID
+	}
+	return ""
+}
 
 // Propose chooses the columns of a table.
 func Propose(t Table) Proposal {
@@ -83,7 +97,7 @@ func (p *Proposal) chooseID() *Column {
 	if found == nil {
 		p.Columns.ID = newID
 		p.SQL = append(p.SQL,
-			fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s bigint GENERATED ALWAYS AS IDENTITY", p.Table.quoted(), newID),
+			fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s %s", p.Table.quoted(), newID, p.Table.counted()),
 			p.Table.index("UNIQUE ", newID))
 		p.Notes = append(p.Notes, "No column identifies a row alone, so one is proposed: "+newID+". To add it writes the whole table anew, under a lock.")
 		return &Column{Name: newID, Type: "bigint", NotNull: true, Assigned: true, Unique: true}
@@ -186,6 +200,25 @@ func (p *Proposal) chooseOrder(id *Column) {
 			"Let the database stamp it: see the SQL below.")
 	default:
 		p.by(&Column{Name: "created_at"}, "Records come in the order of created_at, a column that the table does not have yet: see the SQL below.")
+		p.noteOld(id)
+	}
+}
+
+// noteOld says that the rows of the table get one time, if the ids do not give them an order.
+func (p *Proposal) noteOld(id *Column) {
+	if slices.Contains([]string{"bigint", "integer", "smallint"}, id.Type) || p.Table.column("created_at") != nil {
+		return
+	}
+	p.Unordered = "The rows that the table holds get one created_at with the SQL below. So they come in the order of " + written(id.Name) + ", a " + id.Type +
+		": unless it grows, in a random order. If their order matters, set their created_at before the first run, or begin after them, with `end`."
+	var times []string
+	for _, c := range p.Table.Columns {
+		if slices.Contains([]string{timestamptz, naive, "date"}, c.Type) {
+			times = append(times, written(c.Name))
+		}
+	}
+	if len(times) > 0 {
+		p.Unordered += " Their own time may be in " + strings.Join(times, ", ") + "."
 	}
 }
 
@@ -239,6 +272,14 @@ func (p *Proposal) warn() {
 
 // quoted is the name of the table in SQL.
 func (t Table) quoted() string { return pgx.Identifier{t.Schema, t.Name}.Sanitize() }
+
+// counted is the type of a column that a sequence fills. PostgreSQL adds no identity to a table with others below it.
+func (t Table) counted() string {
+	if t.Kind == "p" || t.Heirs {
+		return "bigserial"
+	}
+	return "bigint GENERATED ALWAYS AS IDENTITY"
+}
 
 // index is the statement that makes an index. A partitioned table cannot have one made beside writers.
 func (t Table) index(unique, columns string) string {

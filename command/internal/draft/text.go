@@ -40,6 +40,9 @@ func (p Proposal) Text(c Choice) string {
 	p.source(w)
 	p.sink(w, c.Sink)
 	w.comment("    ", "Deliver the rows that the table holds already. With `end`, only those that come from now on. It counts once, at the first run.")
+	if p.Unordered != "" {
+		w.comment("    ", p.Unordered)
+	}
 	w.line("    start: beginning")
 	return w.String()
 }

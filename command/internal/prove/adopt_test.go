@@ -218,6 +218,10 @@ func TestAdopt_OfALoopByIDInAnotherOrder(t *testing.T) {
 	require.Equal(t, []string{"3"}, names(a.Twice))
 	_, err := Adopt(t.Context(), pool, adopting(IDLoop{"x"}, table.Config{}))
 	require.ErrorIs(t, err, ErrOld)
+	pgtest.Exec(t, pool, `CREATE TABLE public.visits (id uuid PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT clock_timestamp()); CREATE INDEX ON public.visits (created_at, id)`)
+	_, err = Adopt(t.Context(), pool, adopting(IDLoop{"3"}, table.Config{Table: "public.visits", Order: table.CreatedAt}))
+	require.ErrorIs(t, err, ErrOld)
+	require.ErrorContains(t, err, "--after-id is for ids that are integers, and id of public.visits is of type uuid")
 }
 
 func TestAdopt_OfAPositionIsCheckedAgainstTheFence(t *testing.T) {

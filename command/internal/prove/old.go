@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,20 +31,25 @@ func (f Flag) Name() string { return "a loop that sets " + f.Column }
 func (f Flag) Stop() string { return "the loop that sets " + f.Column }
 
 const columnSQL = `/* adopt.column */
-SELECT pg_catalog.format_type(atttypid, NULL), attnotnull
+SELECT pg_catalog.format_type(coalesce(nullif(t.typbasetype, 0), t.oid), NULL), attnotnull
 FROM pg_catalog.pg_attribute
+JOIN pg_catalog.pg_type t ON t.oid = atttypid
 WHERE attrelid = pg_catalog.to_regclass($1)::oid AND attname = $2 AND attnum > 0 AND NOT attisdropped`
+
+// column returns the type of a column, without its domain, and whether it is NOT NULL.
+func (m *move) column(ctx context.Context, name string) (kind string, notNull bool, err error) {
+	err = m.ask(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		return tx.QueryRow(ctx, columnSQL, m.name, name).Scan(&kind, &notNull)
+	})
+	return kind, notNull, err
+}
 
 func (f Flag) delivered(ctx context.Context, m *move) (known, error) {
 	name, err := pgname.Parse(f.Column)
 	if err != nil || len(name) != 1 {
 		return known{}, unlike("--dispatched-at %s is not the name of a column", f.Column)
 	}
-	var kind string
-	var notNull bool
-	err = m.ask(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		return tx.QueryRow(ctx, columnSQL, m.name, name[0]).Scan(&kind, &notNull)
-	})
+	kind, notNull, err := m.column(ctx, name[0])
 	column := pgx.Identifier(name).Sanitize()
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
@@ -72,7 +78,7 @@ func (l IDLoop) Name() string { return "a loop by id, after " + l.Last }
 // Stop implements Old.
 func (l IDLoop) Stop() string { return "the loop" }
 
-func (l IDLoop) delivered(_ context.Context, m *move) (known, error) {
+func (l IDLoop) delivered(ctx context.Context, m *move) (known, error) {
 	last, err := strconv.ParseInt(l.Last, 10, 64)
 	if err != nil {
 		return known{}, unlike("--after-id %s is no integer", l.Last)
@@ -84,6 +90,12 @@ func (l IDLoop) delivered(_ context.Context, m *move) (known, error) {
 	name, err := pgname.Parse(id)
 	if err != nil {
 		return known{}, err
+	}
+	switch kind, _, err := m.column(ctx, name[0]); {
+	case err != nil:
+		return known{}, err
+	case !slices.Contains([]string{"bigint", "integer", "smallint"}, kind):
+		return known{}, unlike("--after-id is for ids that are integers, and %s of %s is of type %s", id, m.name, kind)
 	}
 	return known{condition: fmt.Sprintf("%s <= %d", pgx.Identifier(name).Sanitize(), last), unwatched: true,
 		notes: []string{"rows that the loop has lost before " + l.Last + " stay lost: the database does not show which ones. `prove` shows whether it loses rows"}}, nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/draft"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
@@ -21,27 +22,74 @@ type opened struct {
 	findings []string
 }
 
-// open makes the source, and refuses a table that it cannot read in order. Without an order, it takes the first of
-// (created_at, id) and id that the table allows.
+// open makes the source, and refuses a table that it cannot read in order. Without an order, it takes the first that the
+// table allows of (created_at, id), id, and what init would propose.
 func open(ctx context.Context, pool *pgxpool.Pool, c table.Config) (*opened, error) {
 	if c.Order != "" {
 		return openAs(ctx, pool, c)
 	}
 	c.Order = table.CreatedAt
 	first, err := openAs(ctx, pool, c)
-	if err == nil || !errors.Is(err, ErrRefused) {
+	var refused *refusal
+	if err == nil || !errors.As(err, &refused) {
 		return first, err
 	}
 	c.Order = table.ID
 	second, otherErr := openAs(ctx, pool, c)
-	if otherErr != nil {
-		return nil, fmt.Errorf("%w\nordered by the id alone: %w", err, otherErr)
+	if otherErr == nil {
+		return second, nil
 	}
-	return second, nil
+	if third, err := openProposed(ctx, pool, c); err == nil {
+		return third, nil
+	}
+	var alone *refusal
+	if !errors.As(otherErr, &alone) {
+		return nil, otherErr
+	}
+	return nil, fmt.Errorf("%w\nordered by the id alone: %s", refused, alone.problems())
+}
+
+// openProposed takes the order that init would propose, where the table needs nothing for it.
+func openProposed(ctx context.Context, pool *pgxpool.Pool, c table.Config) (*opened, error) {
+	found, err := draft.Look(ctx, pool, c.Table)
+	if err != nil {
+		return nil, err
+	}
+	p := draft.Propose(found)
+	c.Order, c.Columns.ID = p.Order, p.Columns.ID
+	if c.Columns.CreatedAt == "" {
+		c.Columns.CreatedAt = p.Columns.CreatedAt
+	}
+	return openAs(ctx, pool, c)
 }
 
 // ErrRefused means that the table cannot be read in order as it is.
 var ErrRefused = errors.New("the table cannot be read in order")
+
+// refusal is an ErrRefused with its reasons.
+type refusal struct {
+	order    string
+	findings []table.Finding
+}
+
+func (r *refusal) Error() string {
+	var reasons []string
+	for _, f := range r.findings {
+		reasons = append(reasons, f.String())
+	}
+	return fmt.Sprintf("%s by %s: %s", ErrRefused, r.order, strings.Join(reasons, "; "))
+}
+
+func (r *refusal) Unwrap() error { return ErrRefused }
+
+// problems are the reasons without what to do, which is another order.
+func (r *refusal) problems() string {
+	var problems []string
+	for _, f := range r.findings {
+		problems = append(problems, f.Problem)
+	}
+	return strings.Join(problems, "; ")
+}
 
 func openAs(ctx context.Context, pool *pgxpool.Pool, c table.Config) (*opened, error) {
 	c.KeysOnly, c.Logger = true, slog.New(slog.DiscardHandler)
@@ -54,15 +102,15 @@ func openAs(ctx context.Context, pool *pgxpool.Pool, c table.Config) (*opened, e
 		return nil, err
 	}
 	o := &opened{source: source, config: c, order: orderText(c)}
-	var refused []string
+	var refused []table.Finding
 	for _, f := range findings {
 		if f.Severity == table.Refuse {
-			refused = append(refused, f.String())
+			refused = append(refused, f)
 		}
 		o.findings = append(o.findings, f.String())
 	}
 	if len(refused) > 0 {
-		return nil, fmt.Errorf("%w by %s: %s", ErrRefused, o.order, strings.Join(refused, "; "))
+		return nil, &refusal{order: o.order, findings: refused}
 	}
 	o.name, err = source.Name(ctx)
 	return o, err

@@ -348,7 +348,12 @@ func TestProve_TakesAnOrderThatTheTableAllows(t *testing.T) {
 	pgtest.Exec(t, pool, `CREATE TABLE public.bare (id uuid PRIMARY KEY)`)
 	_, err := newProver(t.Context(), pool, Config{Table: table.Config{Table: "public.bare"}})
 	require.ErrorIs(t, err, ErrRefused)
-	require.ErrorContains(t, err, "ordered by the id alone")
+	require.ErrorContains(t, err, "ordered by the id alone: column id of public.bare is of type uuid: order id is for integers that a sequence assigns")
+	require.NotContains(t, err.Error(), "fix: order by created_at", "this order has just failed")
+	pgtest.Exec(t, pool, `CREATE TABLE public.bookings (booking_id uuid NOT NULL DEFAULT gen_random_uuid(), made timestamptz NOT NULL DEFAULT clock_timestamp(), PRIMARY KEY (made, booking_id))`)
+	p, err := newProver(t.Context(), pool, Config{Table: table.Config{Table: "public.bookings"}})
+	require.NoError(t, err)
+	require.Equal(t, "made, booking_id", p.report.Order)
 }
 
 // Ids that are no numbers do not grow, so no loop can read them with id >.

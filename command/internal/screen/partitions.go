@@ -32,13 +32,14 @@ func (p Page) retention(t daemon.Retention) string {
 		return p.fold(text + "  no partitions\n")
 	}
 	g := &Grid{page: p, tail: "WHY NOT", columns: []Column{{Title: "  PARTITION", Least: 12}, {Title: "SAFE TO DROP"}}}
+	note := ""
 	for _, part := range t.Partitions {
-		safe := Cell{"yes", Green}
-		if !part.Safe() {
-			safe = Cell{"no", Yellow}
+		safe := Cell{"no", Yellow}
+		if part.Safe() {
+			safe, note = Cell{"yes", Green}, "  Rows that come later do not count: keep a partition to which producers write, or will write.\n"
 		}
 		g.Add(Cell{Text: "  " + visible.Line(part.Name())}, safe)
 		g.tails = append(g.tails, visible.Line(part.Why()))
 	}
-	return p.fold(text) + g.String()
+	return p.fold(text) + g.String() + p.fold(note)
 }
