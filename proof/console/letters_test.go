@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
@@ -84,4 +85,27 @@ func TestLetters_OneOfAGroupIsChosen(t *testing.T) {
 	p.says("#decision", "p-3")
 	p.approve("a test customer")
 	require.Equal(t, 2, w.resolved("discarded"))
+}
+
+func TestLetters_ATextReachesTheGroupsThatThePageDoesNotShow(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, process{"payments", "payments", "    on_poison: dead_letter\n"})
+	putAside(w)
+	pgtest.Exec(t, w.pool, `INSERT INTO public.dead_letter (process_name, position, sequence, table_name, record_id, attempts, first_failed_at, error, class)
+		SELECT process_name, position, sequence, table_name, 'copy-' || i, attempts, first_failed_at, 'cause ' || repeat('x', i), class
+		FROM public.dead_letter, generate_series(1, 55) i WHERE id = 1`)
+	p := w.ada()
+	p.open("/letters")
+	p.says("main", "7 more groups with 7 letters come after these")
+	require.Equal(t, 50, value[int](p, `document.querySelectorAll("form[action='/letters/preview']").length`))
+
+	p.open("/letters?process=payments")
+	p.do(chromedp.SendKeys(chromedp.CSS(`input[name="error"]`), strings.Repeat("x", 55)))
+	p.leave(`form[role="search"] button`)
+	require.Equal(t, w.url+"/letters", value[string](p, "location.href"), "no address has a text of an error")
+	require.Equal(t, 1, value[int](p, `document.querySelectorAll("form[action='/letters/preview']").length`))
+	p.click(`button[value="discard"]`)
+	p.says("#decision", "copy-55")
+	p.approve("a copy")
+	require.Equal(t, "copy-55", pgtest.Value[string](t, w.pool, "SELECT string_agg(record_id, ' ') FROM public.dead_letter WHERE resolution IS NOT NULL"))
 }

@@ -234,7 +234,7 @@ func isOpen(r *http.Request) bool {
 func isAPI(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/api/") }
 
 // lookingPosts are the POSTs that only ask: what they ask for is record data, which no URL may have.
-var lookingPosts = []string{"/find", "/api/v1/find", "/api/v1/tail", "/api/v1/dead-letters"}
+var lookingPosts = []string{"/find", "/letters", "/api/v1/find", "/api/v1/tail", "/api/v1/dead-letters"}
 
 // needsOperate reports whether a request decides something. Every POST does, unless it is known to only ask.
 func needsOperate(r *http.Request) bool {

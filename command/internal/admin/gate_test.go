@@ -611,10 +611,12 @@ func TestGate_TextThatNoDatabaseTakesIsAWrongQuestion(t *testing.T) {
 	s := open(t, logins, processA)
 	form := as(readToken, http.MethodPost, "/find", "by=id&value=a%00b")
 	form.header["Content-Type"] = "application/x-www-form-urlencoded"
+	letters := form
+	letters.path, letters.body = "/letters", "process=a&error=a%00b"
 	broken := form
 	broken.body = "by=id&%zz=1&value=%ff"
 	for _, q := range []request{
-		form, broken,
+		form, letters, broken,
 		as(readToken, http.MethodPost, "/api/v1/find", `{"by": "id", "text": "a\u0000b"}`),
 		as(readToken, http.MethodPost, "/api/v1/dead-letters", `{"process": "a", "error": "\u0000"}`),
 		as(readToken, http.MethodGet, "/api/v1/audit?process=%00", ""),

@@ -103,6 +103,25 @@ func TestAPI_EveryRouteAnswersAsDescribed(t *testing.T) {
 	}
 }
 
+func TestAPI_ATextReachesTheGroupsThatAListLeavesOut(t *testing.T) {
+	t.Parallel()
+	s := open(t, logins, rejecting(t))
+	pgtest.Exec(t, s.pool, `INSERT INTO public.bookings (customer, payload) VALUES ('eve', '{"poison": true}')`)
+	s.until(func(p desk.Process) bool { return p.Sequence == 1 && p.DeadLetters != nil && *p.DeadLetters == 1 })
+	pgtest.Exec(t, s.pool, `INSERT INTO od.dead_letter (process_name, position, sequence, table_name, record_id, attempts, first_failed_at, error, class)
+		SELECT process_name, position, sequence, table_name, record_id, attempts, first_failed_at, 'cause ' || repeat('x', i), class
+		FROM od.dead_letter, generate_series(1, $1) i`, desk.MaxGroups+5)
+	list := api[desk.Letters](s, readToken, http.MethodPost, "/api/v1/dead-letters", map[string]any{})
+	require.Len(t, list.Groups, desk.MaxGroups)
+	require.Equal(t, 6, list.MoreGroups)
+	require.Equal(t, 6, list.MoreGrouped)
+	last := "cause " + strings.Repeat("x", desk.MaxGroups+5)
+	found := api[desk.Letters](s, readToken, http.MethodPost, "/api/v1/dead-letters", map[string]any{"process": "a", "error": last, "resolved": true})
+	require.Len(t, found.Letters, 1)
+	require.Len(t, found.Groups, 1)
+	require.Zero(t, found.MoreGroups)
+}
+
 // The role of a daemon whose console decides has what grants prints for it, and nothing else.
 func TestAPI_NeedsOnlyTheRightsThatGrantsPrints(t *testing.T) {
 	t.Parallel()

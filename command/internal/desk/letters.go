@@ -4,15 +4,15 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"regexp"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
@@ -29,13 +29,23 @@ type LettersAsk struct {
 	Limit int
 }
 
-// MaxLetters bounds one list of dead letters.
-const MaxLetters = 1000
+const (
+	// MaxLetters bounds one list of dead letters.
+	MaxLetters = 1000
+	// MaxGroups bounds the groups of one list.
+	MaxGroups = 50
+	// maxGroupLetters bounds the letters of one group that a page shows.
+	maxGroupLetters = 100
+)
 
 // Letters are dead letters.
 type Letters struct {
-	// Groups are open dead letters of one process whose errors are alike, the largest group first.
+	// Groups are open dead letters of one process whose errors are alike, the largest group first. There are at most
+	// MaxGroups.
 	Groups []Group `json:"groups"`
+	// MoreGroups is how many groups come after Groups, and MoreGrouped how many dead letters those have.
+	MoreGroups  int `json:"more_groups"`
+	MoreGrouped int `json:"more_grouped"`
 	// Letters are in the order of their processes and positions.
 	Letters []Letter `json:"letters"`
 	// More reports that there are more than the list has.
@@ -45,13 +55,15 @@ type Letters struct {
 // Group are dead letters whose errors are alike.
 type Group struct {
 	Process string `json:"process"`
-	// Pattern is their error, with # in place of numbers and … in place of quoted text.
+	// Pattern is their error, with # in place of ids and numbers, and … in place of quoted text.
 	Pattern string    `json:"pattern"`
 	Class   string    `json:"class"`
 	First   time.Time `json:"first_at"`
 	Last    time.Time `json:"last_at"`
 	// IDs are in the order of their positions.
 	IDs []IDText `json:"ids"`
+	// FirstLetters are the dead letters of the first IDs. The groups of one list have at most MaxLetters of them in all.
+	FirstLetters []Letter `json:"-"`
 }
 
 // IDText is a number of 64 bits that is a string in JSON.
@@ -85,13 +97,14 @@ func (d *Desk) Letters(ctx context.Context, ask LettersAsk) (list Letters, err e
 		if err != nil {
 			return err
 		}
-		all := open
+		list = d.grouped(open)
+		all, more := open, false
 		if ask.Resolved {
-			if all, err = op.DeadLetters(ctx, ask.Process, true, limit+1); err != nil {
+			if all, more, err = resolvedToo(ctx, op, ask); err != nil {
 				return err
 			}
 		}
-		list = Letters{Groups: d.groups(open), Letters: []Letter{}, More: len(all) > limit}
+		list.Letters, list.More = []Letter{}, more || len(all) > limit
 		for _, l := range all[:min(len(all), limit)] {
 			list.Letters = append(list.Letters, d.letterOf(l, Masked))
 		}
@@ -112,15 +125,47 @@ func (d *Desk) open(ctx context.Context, op *operator.Operator, ask LettersAsk) 
 	return open, err
 }
 
+// resolvedToo returns dead letters that were asked for, open or not, as they were put aside. more reports that there may
+// be others.
+func resolvedToo(ctx context.Context, op *operator.Operator, ask LettersAsk) (all []cursor.DeadLetter, more bool, err error) {
+	all, err = op.DeadLetters(ctx, ask.Process, true, daemon.MaxDeadLetters)
+	more = len(all) == daemon.MaxDeadLetters
+	return slices.DeleteFunc(all, func(l cursor.DeadLetter) bool { return !strings.Contains(l.Failure.Error, ask.Error) }), more, err
+}
+
+// grouped is the list of the groups of open dead letters.
+func (d *Desk) grouped(open []cursor.DeadLetter) Letters {
+	groups := d.groups(open)
+	list := Letters{Groups: []Group{}}
+	shown := min(len(groups), MaxGroups)
+	for _, g := range groups[:shown] {
+		for _, l := range g.letters[:min(len(g.letters), maxGroupLetters, MaxLetters/shown)] {
+			g.FirstLetters = append(g.FirstLetters, d.letterOf(l, Masked))
+		}
+		list.Groups = append(list.Groups, g.Group)
+	}
+	for _, g := range groups[shown:] {
+		list.MoreGroups++
+		list.MoreGrouped += len(g.letters)
+	}
+	return list
+}
+
+// group is a Group with all its dead letters.
+type group struct {
+	Group
+	letters []cursor.DeadLetter
+}
+
 // groups puts open dead letters together whose errors are alike, the largest group first.
-func (d *Desk) groups(open []cursor.DeadLetter) []Group {
+func (d *Desk) groups(open []cursor.DeadLetter) []*group {
 	type kind struct{ process, pattern, class string }
-	all := map[kind]*Group{}
+	all := map[kind]*group{}
 	for _, l := range open {
 		k := kind{l.Process, pattern(d.board.cleanText(l.Failure.Error)), string(l.Failure.Class)}
 		g := all[k]
 		if g == nil {
-			g = &Group{Process: k.process, Pattern: k.pattern, Class: k.class, First: l.At.UTC(), Last: l.At.UTC()}
+			g = &group{Group: Group{Process: k.process, Pattern: k.pattern, Class: k.class, First: l.At.UTC(), Last: l.At.UTC()}}
 			all[k] = g
 		}
 		if l.At.Before(g.First) {
@@ -130,26 +175,11 @@ func (d *Desk) groups(open []cursor.DeadLetter) []Group {
 			g.Last = l.At.UTC()
 		}
 		g.IDs = append(g.IDs, IDText(l.ID))
+		g.letters = append(g.letters, l)
 	}
-	groups := []Group{}
-	for _, g := range all {
-		groups = append(groups, *g)
-	}
-	slices.SortFunc(groups, func(x, y Group) int {
-		return cmp.Or(cmp.Compare(len(y.IDs), len(x.IDs)), cmp.Compare(x.Process, y.Process), cmp.Compare(x.Pattern, y.Pattern))
+	return slices.SortedFunc(maps.Values(all), func(x, y *group) int {
+		return cmp.Or(cmp.Compare(len(y.IDs), len(x.IDs)), cmp.Compare(x.Process, y.Process), cmp.Compare(x.Pattern, y.Pattern), cmp.Compare(x.Class, y.Class))
 	})
-	return groups
-}
-
-var (
-	quotedText = regexp.MustCompile("\"[^\"]*\"|'[^']*'|`[^`]*`|\\[…\\]")
-	identifier = regexp.MustCompile(`[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|\b[0-9a-fA-F]*[0-9][0-9a-fA-F]*\b`)
-)
-
-// pattern is an error without what differs between two errors of one cause: numbers, ids and quoted texts.
-func pattern(text string) string {
-	text = quotedText.ReplaceAllString(text, "…")
-	return visible.Start(identifier.ReplaceAllString(text, "#"), 300)
 }
 
 // Letter returns one dead letter.

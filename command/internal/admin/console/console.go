@@ -66,6 +66,7 @@ func (c *Console) routes() {
 		"GET /find":                      c.findForm,
 		"POST /find":                     c.find,
 		"GET /letters":                   c.letters,
+		"POST /letters":                  c.findLetters,
 		"POST /letters/preview":          c.lettersPreview,
 		"POST /letters/decide":           c.lettersDecide,
 		"GET /letters/{id}":              c.letter,

@@ -10,15 +10,18 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// maxGroupLetters is how many letters of a group a page shows. Forms decide about what they show.
-const maxGroupLetters = 100
+// maxResolved is how many resolved letters of a process a page shows.
+const maxResolved = 100
 
 type lettersPage struct {
 	frame
 	Panel         *panel
 	Processes     []choice
+	Process       string // the one that was chosen, as the value of a field
+	Error         string // a text that their errors contain
 	All           bool
 	Summary, None string
+	More          string
 	MayOperate    bool
 	Groups        []letterGroup
 }
@@ -47,23 +50,29 @@ type letterRow struct {
 }
 
 func (c *Console) letters(w http.ResponseWriter, r *http.Request) {
-	c.showLetters(w, r, http.StatusOK, nil)
+	ask := desk.LettersAsk{Process: nameOf(r.URL.Query().Get("process")), Resolved: r.URL.Query().Get("all") == "yes"}
+	c.showLetters(w, r, http.StatusOK, nil, ask)
+}
+
+// findLetters answers a POST, so that no address has a text of an error.
+func (c *Console) findLetters(w http.ResponseWriter, r *http.Request) {
+	ask := desk.LettersAsk{Process: nameOf(r.PostFormValue("process")), Error: r.PostFormValue("error"), Resolved: r.PostFormValue("all") == "yes"}
+	c.showLetters(w, r, http.StatusOK, nil, ask)
 }
 
 func (c *Console) lettersPreview(w http.ResponseWriter, r *http.Request) {
 	shown, status := c.preview(r, nameOf(r.PostFormValue("process")), lettersRoom)
-	c.showLetters(w, r, status, shown)
+	c.showLetters(w, r, status, shown, desk.LettersAsk{})
 }
 
 func (c *Console) lettersDecide(w http.ResponseWriter, r *http.Request) {
 	shown, status := c.decide(r, nameOf(r.PostFormValue("process")), lettersRoom)
-	c.showLetters(w, r, status, shown)
+	c.showLetters(w, r, status, shown, desk.LettersAsk{})
 }
 
 var lettersRoom = room{preview: "/letters/preview", decide: "/letters/decide", back: "/letters"}
 
-func (c *Console) showLetters(w http.ResponseWriter, r *http.Request, status int, shown *panel) {
-	ask := desk.LettersAsk{Process: nameOf(r.URL.Query().Get("process")), Resolved: r.URL.Query().Get("all") == "yes"}
+func (c *Console) showLetters(w http.ResponseWriter, r *http.Request, status int, shown *panel, ask desk.LettersAsk) {
 	found, err := c.desk.Letters(r.Context(), ask)
 	if err != nil {
 		c.fail(w, r, err)
@@ -71,38 +80,42 @@ func (c *Console) showLetters(w http.ResponseWriter, r *http.Request, status int
 	}
 	page := lettersPage{
 		frame: c.frame(r, "Dead letters", "letters"), Panel: shown, All: ask.Resolved, MayOperate: who(r).Operate,
-		Processes: c.processChoices(r, ask.Process), Groups: letterGroups(found),
+		Processes: c.processChoices(r, ask.Process), Process: valueOf(ask.Process), Error: ask.Error, Groups: letterGroups(found), More: moreGroups(found),
 		Summary: counted(int64(len(found.Letters)), "letter", "letters"), None: "There is no open dead letter.",
 	}
 	if found.More {
 		page.Summary += ", and more: choose a process"
 	}
-	if ask.Resolved {
+	switch {
+	case ask.Error != "":
+		page.None = "No dead letter of the process has this text in its error."
+	case ask.Resolved:
 		page.None = "There is no dead letter."
 	}
 	c.show(w, status, "letters", page)
 }
 
-// letterGroups puts the open letters into their groups, and those that are resolved into one of each process.
-func letterGroups(found desk.Letters) []letterGroup {
-	byID := map[desk.IDText]desk.Letter{}
-	for _, l := range found.Letters {
-		byID[desk.IDText(l.ID)] = l
+// moreGroups says how many groups the page does not show; "" if it shows all.
+func moreGroups(found desk.Letters) string {
+	if found.MoreGroups == 0 {
+		return ""
 	}
+	return fmt.Sprintf("%s with %s come after these. To see them, choose a process and a text of their errors, or decide about these first.",
+		counted(int64(found.MoreGroups), "more group", "more groups"), counted(int64(found.MoreGrouped), "letter", "letters"))
+}
+
+// letterGroups are the groups of the open letters, and one of each process for those that are resolved. Forms decide about
+// the letters that they show.
+func letterGroups(found desk.Letters) []letterGroup {
 	var all []letterGroup
 	for _, g := range found.Groups {
 		out := letterGroup{
-			Process: visible.Inline(visible.Cut(g.Process)), Value: valueOf(g.Process), URL: processURL(g.Process), Title: visible.Short(g.Pattern), Error: newLong("g-"+htmlID(g.Process+"\x00"+g.Pattern), g.Pattern),
+			Process: visible.Inline(visible.Cut(g.Process)), Value: valueOf(g.Process), URL: processURL(g.Process),
 			Count: counted(int64(len(g.IDs)), "letter", "letters with errors like this"), Class: visible.Line(g.Class), Span: spanText(g), Open: true,
 		}
-		if first, known := byID[g.IDs[0]]; known { // easier to read than what they have in common
-			out.Title, out.Error = visible.Short(first.Failure.Error), newLong(out.Error.ID, first.Failure.Error)
-		}
-		for _, id := range g.IDs {
-			l, known := byID[id]
-			if !known || len(out.Letters) == maxGroupLetters {
-				continue
-			}
+		first := g.FirstLetters[0].Failure.Error // easier to read than what they have in common
+		out.Title, out.Error = visible.Short(first), newLong("g-"+htmlID(g.Process+"\x00"+g.Pattern+"\x00"+g.Class), first)
+		for _, l := range g.FirstLetters {
 			out.Letters = append(out.Letters, newLetterRow(l))
 		}
 		if left := len(g.IDs) - len(out.Letters); left > 0 {
@@ -124,7 +137,7 @@ func resolvedGroups(found desk.Letters) []letterGroup {
 			at = len(all)
 			all = append(all, letterGroup{Process: visible.Inline(visible.Cut(l.Process)), Value: valueOf(l.Process), URL: processURL(l.Process), Title: "resolved", Error: long{Short: "Resolved"}, Class: "replayed or discarded", Span: "by hand"})
 		}
-		if len(all[at].Letters) < maxGroupLetters {
+		if len(all[at].Letters) < maxResolved {
 			all[at].Letters = append(all[at].Letters, newLetterRow(l))
 		}
 		all[at].Count = counted(int64(len(all[at].Letters)), "letter", "letters")
