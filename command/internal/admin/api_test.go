@@ -43,7 +43,7 @@ func TestAPI_PauseSeeAndResume(t *testing.T) {
 	o := desk.Order{Verb: desk.Pause, Process: "a"}
 	preview := api[desk.Preview](s, operateToken, http.MethodPost, "/api/v1/preview", o)
 	require.True(t, preview.Changes)
-	require.Contains(t, preview.Text, "a is paused at")
+	require.Contains(t, preview.Text, "a would be paused at")
 	require.Equal(t, "running", s.process(readToken).State, "a preview changes nothing")
 	done := s.order(o, "a look at the table")
 	require.True(t, done.Changed)
