@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 	"time"
 
@@ -102,7 +103,9 @@ func TestAPI_DigestsOfPayloadsAreHiddenLikePayloads(t *testing.T) {
 	require.NoError(t, err)
 	_, err = o.Unamend(t.Context(), pgtest.Value[cursor.Position](t, s.pool, "SELECT position FROM od.cursor_amended"), cursor.Decision{Actor: "alice", Reason: "a test", Timeout: patience})
 	require.NoError(t, err)
-	s.until(func(p desk.Process) bool { return len(p.History) > 1 && p.History[0].Action != "amend" })
+	s.until(func(p desk.Process) bool {
+		return slices.ContainsFunc(p.History, func(e desk.Event) bool { return e.Action == "unamend" })
+	})
 
 	kept := []string{`"original_sha256"`, `"payload_sha256"`, `"salt"`}
 	for _, path := range []string{"/api/v1/audit", "/api/v1/processes/a"} {
