@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,6 +37,7 @@ func withDeadLetters(ctx context.Context, config daemon.Config, do func(context.
 type deadLetterList struct {
 	optionalFile
 	Process string `arg:"" optional:"" help:"Only those of this process."`
+	Named   string `name:"process" hidden:"" help:"The same, as replay and discard have it."`
 	All     bool   `help:"Include the ones that were replayed or discarded."`
 	form
 	Limit int `default:"100" placeholder:"N" help:"List at most N. Default: ${default}."`
@@ -46,12 +48,15 @@ func (c *deadLetterList) Run(ctx context.Context, sys system) error {
 	if c.Limit < 1 || c.Limit > daemon.MaxDeadLetters {
 		return &daemon.UsageError{Err: fmt.Errorf("--limit must be between 1 and %d", daemon.MaxDeadLetters)}
 	}
+	if c.Process != "" && c.Named != "" {
+		return &daemon.UsageError{Err: errors.New("name the process once")}
+	}
 	config, err := c.load(sys)
 	if err != nil {
 		return err
 	}
 	return withDeadLetters(ctx, config, func(ctx context.Context, letters *daemon.DeadLetters) error {
-		all, err := letters.List(ctx, c.Process, c.All, c.Limit)
+		all, err := letters.List(ctx, cmp.Or(c.Process, c.Named), c.All, c.Limit)
 		if err != nil {
 			return err
 		}

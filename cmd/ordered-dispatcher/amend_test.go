@@ -101,6 +101,11 @@ func TestAmend_DeliversAnotherPayloadOfAPoisonRecord(t *testing.T) {
 	require.Equal(t, `2true: {"amount":2}`, receiver.all()[4])
 	require.Contains(t, run(0, "show", "a", "--after=1", "-c", config), `"body":"{\"amount\":2}"`)
 
+	shown := run(0, "show", "a", "--id=2", "-c", config, "--payload")
+	require.Contains(t, shown, "another payload is sent instead of that of the row")
+	require.Regexp(t, `(?m)^  sent +\{"amount":2\}\n  of the row +\{"amount":-2\}$`, shown)
+	require.Contains(t, run(0, "show", "a", "--id=2", "-c", config, "--payload", "--json"), `"amended_payload":"{\"amount\":2}"`)
+
 	history := run(0, "history", "a", "--json")
 	require.Contains(t, history, `"action":"amend"`)
 	require.Contains(t, history, "a typing error")

@@ -182,4 +182,5 @@ func TestDeadLetter_OfAProcessThatIsNotThereIsWrongUse(t *testing.T) {
 		require.Contains(t, stderr, `there is no process "boking": did you mean bookings? There are bookings`)
 	}
 	require.Contains(t, must(t, address, "dead-letter", "list", "bookings"), "no open dead letters")
+	require.Contains(t, must(t, address, "dead-letter", "list", "--process", "bookings"), "no open dead letters")
 }

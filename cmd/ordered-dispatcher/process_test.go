@@ -54,7 +54,10 @@ func TestProcessRename_ARenamedProcessSendsNothingTwice(t *testing.T) {
 	code, stdout, stderr = do(t, address, "run", "--drain", "-c", before)
 	require.Equal(t, 1, code)
 	require.Empty(t, stdout, "the old file starts nothing over")
-	require.Contains(t, stderr, `the cursor was renamed to \"b\"`)
+	require.Contains(t, stderr, `process \"a\": the cursor was renamed to \"b\". Give the process that name in its configuration, and start the worker again.`)
+	require.NotContains(t, stderr, "make cursor")
+	_, stdout, _ = do(t, address, "status", "a", "-c", before)
+	require.NotContains(t, stdout, "make cursor")
 }
 
 func TestProcessForget_LetsAProcessStartAnew(t *testing.T) {
