@@ -22,11 +22,8 @@ type amendCommand struct {
 
 // Run is called by kong.
 func (c *amendCommand) Run(ctx context.Context, sys system) error {
-	if err := c.given(); err != nil && !c.DryRun {
-		return err
-	}
 	if c.Clear {
-		return c.run(ctx, sys, c.Reason, func(o *daemon.Operator, ctx context.Context, d cursor.Decision) (daemon.Outcome, error) {
+		return c.run(ctx, sys, c.needReason, func(o *daemon.Operator, ctx context.Context, d cursor.Decision) (daemon.Outcome, error) {
 			at := cursor.Position("")
 			if c.At != nil {
 				at = cursor.Position(*c.At)
@@ -43,7 +40,7 @@ func (c *amendCommand) Run(ctx context.Context, sys system) error {
 	case c.Config == "-" && c.Payload == "-":
 		return &daemon.UsageError{Err: errors.New("-c and --payload cannot both be standard input: give one of them as a file")}
 	}
-	return c.run(ctx, sys, c.Reason, func(o *daemon.Operator, ctx context.Context, d cursor.Decision) (daemon.Outcome, error) {
+	return c.run(ctx, sys, c.needReason, func(o *daemon.Operator, ctx context.Context, d cursor.Decision) (daemon.Outcome, error) {
 		payload, err := c.payload(sys.stdin, o.MaxPayload())
 		if err != nil {
 			return daemon.Outcome{}, err

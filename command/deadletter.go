@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,6 +37,7 @@ func withDeadLetters(ctx context.Context, config daemon.Config, do func(context.
 type deadLetterList struct {
 	optionalFile
 	Process string `arg:"" optional:"" help:"Only those of this process."`
+	Named   string `name:"process" hidden:"" help:"The same, as replay and discard have it."`
 	All     bool   `help:"Include the ones that were replayed or discarded."`
 	form
 	Limit int `default:"100" placeholder:"N" help:"List at most N. Default: ${default}."`
@@ -46,12 +48,15 @@ func (c *deadLetterList) Run(ctx context.Context, sys system) error {
 	if c.Limit < 1 || c.Limit > daemon.MaxDeadLetters {
 		return &daemon.UsageError{Err: fmt.Errorf("--limit must be between 1 and %d", daemon.MaxDeadLetters)}
 	}
+	if c.Process != "" && c.Named != "" {
+		return &daemon.UsageError{Err: errors.New("name the process once")}
+	}
 	config, err := c.load(sys)
 	if err != nil {
 		return err
 	}
 	return withDeadLetters(ctx, config, func(ctx context.Context, letters *daemon.DeadLetters) error {
-		all, err := letters.List(ctx, c.Process, c.All, c.Limit)
+		all, err := letters.List(ctx, cmp.Or(c.Process, c.Named), c.All, c.Limit)
 		if err != nil {
 			return err
 		}
@@ -149,6 +154,7 @@ func (r resolution) one() bool { return len(r.ID) == 1 }
 type outcome struct {
 	cursor.Resolution
 	each, all, one, several string
+	more                    string // flags that a rehearsal may leave out
 }
 
 // resolver decides about dead letters, in order. It calls done after each.
@@ -189,8 +195,8 @@ func (r resolution) say(w io.Writer, letter cursor.DeadLetter, o outcome) error 
 	case r.DryRun:
 		would := fmt.Sprintf("record %s of %s, put aside at position %s after %s, %s", visible.Cut(letter.RecordID), letter.Process, visible.Cut(string(letter.Position)),
 			letter.Failure.Tries(), o.one)
-		text = fmt.Sprintf("dry run, nothing is changed. Without --dry-run: %s\nto do it only if it is still open: --expect=%s instead of --dry-run\n",
-			visible.Inline(would), visible.Quoted(string(letter.Position)))
+		text = fmt.Sprintf("dry run, nothing is changed. Without --dry-run: %s\nto do it only if it is still open: --expect=%s%s instead of --dry-run\n",
+			visible.Inline(would), visible.Quoted(string(letter.Position)), o.more)
 	}
 	_, err := io.WriteString(w, text)
 	return err
@@ -218,7 +224,7 @@ func (c *deadLetterReplay) Run(ctx context.Context, sys system, logger *slog.Log
 	if c.DryRun {
 		said = sys.out()
 	}
-	delivered := outcome{cursor.Replayed, "is delivered", "are delivered", "is delivered once more", "would be delivered once more, in this order until one fails"}
+	delivered := outcome{cursor.Replayed, "is delivered", "are delivered", "would be delivered once more", "would be delivered once more, in this order until one fails", ""}
 	return withDeadLetters(ctx, config, func(ctx context.Context, letters *daemon.DeadLetters) error {
 		return c.resolve(ctx, letters, d, delivered, said, func(selected []cursor.DeadLetter, done func(cursor.DeadLetter) error) error {
 			return letters.Replay(ctx, selected, d, daemon.Output{Stdout: sys.stdout, Logger: logger}, done)
@@ -235,8 +241,9 @@ type deadLetterDiscard struct {
 
 // Run is called by kong.
 func (c *deadLetterDiscard) Run(ctx context.Context, sys system) error {
-	if err := c.given(); err != nil && !c.DryRun {
-		return err
+	missing := c.given()
+	if missing != nil && !c.DryRun {
+		return missing
 	}
 	if err := waits(c.Timeout); err != nil {
 		return err
@@ -247,7 +254,7 @@ func (c *deadLetterDiscard) Run(ctx context.Context, sys system) error {
 	}
 	d := c.decision(c.Reason)
 	d.Timeout = c.Timeout
-	discarded := outcome{cursor.Discarded, "is discarded: it is never delivered", "are discarded", "is never delivered", "would be discarded, and never be delivered"}
+	discarded := outcome{cursor.Discarded, "is discarded: it is never delivered", "are discarded", "would be discarded, and never be delivered", "would be discarded, and never be delivered", left(missing)}
 	return withDeadLetters(ctx, config, func(ctx context.Context, letters *daemon.DeadLetters) error {
 		return c.resolve(ctx, letters, d, discarded, sys.out(), func(selected []cursor.DeadLetter, done func(cursor.DeadLetter) error) error {
 			return letters.Discard(ctx, selected, d, done)

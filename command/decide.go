@@ -46,11 +46,38 @@ type needReason struct {
 	Reason string `placeholder:"TEXT" help:"Reason, for the history. Required without --dry-run."`
 }
 
+// reason is the flag --reason of a command.
+type reason interface {
+	text() string
+	// given returns an error if the command must have a reason, and it is missing.
+	given() error
+}
+
+func (r anyReason) text() string { return r.Reason }
+func (anyReason) given() error   { return nil }
+
+func (r needReason) text() string { return r.Reason }
+
+func (r needReason) given() error {
+	if strings.TrimSpace(r.Reason) == "" {
+		return &daemon.UsageError{Err: errors.New("--reason is missing or empty: give the reason, which the audit keeps")}
+	}
+	return nil
+}
+
+// left returns the flag that a rehearsal may leave out and the command itself may not; "" if it is there.
+func left(missing error) string {
+	if missing == nil {
+		return ""
+	}
+	return " --reason=TEXT"
+}
+
 // verb is one kind of decision of an operator.
 type verb func(*daemon.Operator, context.Context, cursor.Decision) (daemon.Outcome, error)
 
-func (c decision) run(ctx context.Context, sys system, reason string, do verb) error {
-	return c.carryOut(ctx, sys, reason, func(ctx context.Context, config daemon.Config, d cursor.Decision) (daemon.Outcome, error) {
+func (c decision) run(ctx context.Context, sys system, r reason, do verb) error {
+	return c.carryOut(ctx, sys, r, func(ctx context.Context, config daemon.Config, d cursor.Decision) (daemon.Outcome, error) {
 		operator, err := daemon.NewOperator(ctx, config, c.Process)
 		if err != nil {
 			return daemon.Outcome{}, err
@@ -61,8 +88,12 @@ func (c decision) run(ctx context.Context, sys system, reason string, do verb) e
 }
 
 // carryOut reads the flags and the file, carries out the decision, and prints its result.
-func (c decision) carryOut(ctx context.Context, sys system, reason string, do func(context.Context, daemon.Config, cursor.Decision) (daemon.Outcome, error)) error {
-	d, err := c.decision(reason)
+func (c decision) carryOut(ctx context.Context, sys system, r reason, do func(context.Context, daemon.Config, cursor.Decision) (daemon.Outcome, error)) error {
+	missing := r.given()
+	if missing != nil && !c.DryRun {
+		return missing
+	}
+	d, err := c.decision(r.text())
 	if err != nil {
 		return err
 	}
@@ -77,7 +108,7 @@ func (c decision) carryOut(ctx context.Context, sys system, reason string, do fu
 		return err
 	}
 	if c.DryRun {
-		return sys.out().Rehearsal(outcome)
+		return sys.out().Rehearsal(outcome, left(missing))
 	}
 	return sys.out().Outcome(outcome)
 }
@@ -103,13 +134,6 @@ func waits(timeout time.Duration) error {
 	return nil
 }
 
-func (r needReason) given() error {
-	if strings.TrimSpace(r.Reason) == "" {
-		return &daemon.UsageError{Err: errors.New("--reason is missing or empty: give the reason, which the audit keeps")}
-	}
-	return nil
-}
-
 type pauseCommand struct {
 	decision
 	anyReason
@@ -117,7 +141,7 @@ type pauseCommand struct {
 
 // Run is called by kong.
 func (c *pauseCommand) Run(ctx context.Context, sys system) error {
-	return c.run(ctx, sys, c.Reason, (*daemon.Operator).Pause)
+	return c.run(ctx, sys, c.anyReason, (*daemon.Operator).Pause)
 }
 
 type resumeCommand struct {
@@ -127,7 +151,7 @@ type resumeCommand struct {
 
 // Run is called by kong.
 func (c *resumeCommand) Run(ctx context.Context, sys system) error {
-	return c.run(ctx, sys, c.Reason, (*daemon.Operator).Resume)
+	return c.run(ctx, sys, c.anyReason, (*daemon.Operator).Resume)
 }
 
 // fenced is the flag --fenced, for decisions that may be about an old primary.
@@ -143,7 +167,7 @@ type retryCommand struct {
 
 // Run is called by kong.
 func (c *retryCommand) Run(ctx context.Context, sys system) error {
-	return c.run(ctx, sys, c.Reason, func(o *daemon.Operator, ctx context.Context, d cursor.Decision) (daemon.Outcome, error) {
+	return c.run(ctx, sys, c.anyReason, func(o *daemon.Operator, ctx context.Context, d cursor.Decision) (daemon.Outcome, error) {
 		d.Fenced = c.Fenced
 		return o.Retry(ctx, d)
 	})
@@ -156,10 +180,7 @@ type skipCommand struct {
 
 // Run is called by kong.
 func (c *skipCommand) Run(ctx context.Context, sys system) error {
-	if err := c.given(); err != nil && !c.DryRun {
-		return err
-	}
-	return c.run(ctx, sys, c.Reason, (*daemon.Operator).Skip)
+	return c.run(ctx, sys, c.needReason, (*daemon.Operator).Skip)
 }
 
 // target is the place to seek to: exactly one of its flags is set.
@@ -207,10 +228,7 @@ func (c *seekCommand) Run(ctx context.Context, sys system) error {
 	if err != nil {
 		return err
 	}
-	if err := c.given(); err != nil && !c.DryRun {
-		return err
-	}
-	return c.run(ctx, sys, c.Reason, func(o *daemon.Operator, ctx context.Context, d cursor.Decision) (daemon.Outcome, error) {
+	return c.run(ctx, sys, c.needReason, func(o *daemon.Operator, ctx context.Context, d cursor.Decision) (daemon.Outcome, error) {
 		d.Fenced, d.Pruned = c.Fenced, c.Pruned
 		return o.Seek(ctx, to, d)
 	})

@@ -24,7 +24,7 @@ type processRename struct {
 
 // Run is called by kong.
 func (c *processRename) Run(ctx context.Context, sys system) error {
-	return c.carryOut(ctx, sys, c.Reason, func(ctx context.Context, config daemon.Config, d cursor.Decision) (daemon.Outcome, error) {
+	return c.carryOut(ctx, sys, c.anyReason, func(ctx context.Context, config daemon.Config, d cursor.Decision) (daemon.Outcome, error) {
 		return daemon.Rename(ctx, config, c.Process, c.New, d)
 	})
 }
@@ -36,10 +36,7 @@ type processForget struct {
 
 // Run is called by kong.
 func (c *processForget) Run(ctx context.Context, sys system) error {
-	if err := c.given(); err != nil && !c.DryRun {
-		return err
-	}
-	return c.carryOut(ctx, sys, c.Reason, func(ctx context.Context, config daemon.Config, d cursor.Decision) (daemon.Outcome, error) {
+	return c.carryOut(ctx, sys, c.needReason, func(ctx context.Context, config daemon.Config, d cursor.Decision) (daemon.Outcome, error) {
 		return daemon.Forget(ctx, config, c.Process, d)
 	})
 }

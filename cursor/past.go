@@ -43,7 +43,7 @@ func (s *Store) Past(ctx context.Context, process string) error {
 	case there:
 		err = exists(process)
 	case action == "renamed":
-		err = fmt.Errorf("%w to %q", ErrRenamed, to)
+		return fmt.Errorf("%w to %q", ErrRenamed, to)
 	case action != "" && action != "forget":
 		err = fmt.Errorf("%w, and a new one would send its records a second time: put the row back, "+
 			"or give the cursor up with `ordered-dispatcher process forget %s --reason …`", ErrDeleted, visible.Shell(process))

@@ -159,16 +159,25 @@ func (p *Process) start(ctx context.Context) (cursor.Position, error) {
 // operator has made the cursor by then, there is no reason.
 func (p *Process) better(ctx context.Context, err error) error {
 	if !isNoStart(err) {
-		return err
+		return p.renamed(err)
 	}
 	switch past := p.config.Store.Past(ctx, p.config.Process); {
 	case errors.Is(past, cursor.ErrExists):
 		return nil
 	case past != nil && !p.config.Recreate:
-		return past
+		return p.renamed(past)
 	default:
 		return err
 	}
+}
+
+// renamed adds to cursor.ErrRenamed what to do.
+func (p *Process) renamed(err error) error {
+	if !errors.Is(err, cursor.ErrRenamed) {
+		return err
+	}
+	return fmt.Errorf("process %q: %w. Give the process that name in its configuration, and start the worker again. "+
+		"If this is another process, free its name with `ordered-dispatcher process forget %s --reason …`", p.config.Process, err, visible.Shell(p.config.Process))
 }
 
 // mayBegin refuses to choose a start where the choice makes a difference.

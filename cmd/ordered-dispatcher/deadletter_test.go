@@ -45,7 +45,7 @@ func TestDeadLetter_FromTheListToTheReceiver(t *testing.T) {
 	mended.Store(true)
 	code, stdout, _ = do(t, address, "dead-letter", "replay", "1", "-c", config, "--dry-run")
 	require.Zero(t, code)
-	require.Regexp(t, `^dry run, nothing is changed\. Without --dry-run: record 1 of a, put aside at position (at\.int:\S+) after 1 attempt, is delivered once more\n`+
+	require.Regexp(t, `^dry run, nothing is changed\. Without --dry-run: record 1 of a, put aside at position (at\.int:\S+) after 1 attempt, would be delivered once more\n`+
 		`to do it only if it is still open: --expect='at\.int:\S+' instead of --dry-run\n$`, stdout)
 	expect := regexp.MustCompile(`--expect='(\S+)'`).FindStringSubmatch(stdout)[1]
 	code, _, stderr = do(t, address, "dead-letter", "replay", "2", "-c", config, "--expect", expect)
@@ -182,4 +182,5 @@ func TestDeadLetter_OfAProcessThatIsNotThereIsWrongUse(t *testing.T) {
 		require.Contains(t, stderr, `there is no process "boking": did you mean bookings? There are bookings`)
 	}
 	require.Contains(t, must(t, address, "dead-letter", "list", "bookings"), "no open dead letters")
+	require.Contains(t, must(t, address, "dead-letter", "list", "--process", "bookings"), "no open dead letters")
 }

@@ -113,7 +113,11 @@ func TestDecide_AHaltedProcess(t *testing.T) {
 	require.Contains(t, decide(1, "resume", "a"), "halted at record 3")
 	require.Contains(t, decide(1, "pause", "a"), "`ordered-dispatcher retry a`")
 	require.Contains(t, decide(1, "skip", "a", "--reason=x", "--expect=at.int:elsewhere"), "nothing was changed")
-	require.Contains(t, decide(0, "skip", "a", "--dry-run"), "dry run, nothing is changed. Without --dry-run: record 3 of a")
+	rehearsed := decide(0, "skip", "a", "--dry-run")
+	require.Regexp(t, `(?s)dry run, nothing is changed\. Without --dry-run: record 3 of a, at at\.int:\S+, would be passed\s+over: it would not be sent again; the process would run again\n`, rehearsed)
+	require.Regexp(t, `--expect='\S+' --reason=TEXT instead of --dry-run\n$`, rehearsed)
+	require.NotContains(t, decide(0, "skip", "a", "--dry-run", "--reason=x"), "--reason")
+	require.NotContains(t, decide(0, "retry", "a", "--dry-run"), "--reason")
 	require.Equal(t, 2, sequence(t, pool, "a"))
 
 	require.Contains(t, decide(0, "retry", "a", "-c", config, "--actor=alice", "--reason=mended, I think"), "record 3 of a is tried again")
@@ -213,8 +217,8 @@ func TestDecide_SeekShowsWhatItWouldDoAndDoesIt(t *testing.T) {
 		return stdout
 	}
 	text := seek("--to-id=21", "--dry-run")
-	require.Contains(t, text, "dry run, nothing is changed. Without --dry-run: a goes back from "+end+" to at.int:")
-	require.Contains(t, text, ": 30 records are sent again")
+	require.Contains(t, text, "dry run, nothing is changed. Without --dry-run: a would go back from "+end+" to at.int:")
+	require.Contains(t, text, ": 30 records would be sent again")
 	require.Regexp(t, `(?m)^21 +2\S+Z +at\.int:\S+$`, text)
 	require.Regexp(t, `(?m)^40 +2\S+Z +at\.int:\S+$`, text)
 	require.NotRegexp(t, `(?m)^41 `, text)
@@ -233,7 +237,7 @@ func TestDecide_SeekShowsWhatItWouldDoAndDoesIt(t *testing.T) {
 	require.Empty(t, drained())
 	require.Contains(t, seek("--to-beginning"), "a goes back from ")
 	require.Contains(t, seek("--to-start"), "a stays at the beginning")
-	require.Contains(t, seek("--to-end", "--dry-run"), "a goes on from the beginning to at.int:")
+	require.Contains(t, seek("--to-end", "--dry-run"), "a would go on from the beginning to at.int:")
 	seek("--to-end")
 	insert(t, pool, 1)
 	require.Equal(t, []string{"51"}, drained())

@@ -19,7 +19,7 @@ func TestRestored_MovesEveryProcess(t *testing.T) {
 
 	code, stdout, stderr := do(t, address, "restored", "--all", "--dry-run")
 	require.Equal(t, 0, code, stderr)
-	require.Contains(t, stdout, "dry run, nothing is changed. Without --dry-run: a goes on from at.int:")
+	require.Contains(t, stdout, "dry run, nothing is changed. Without --dry-run: a would go on from at.int:")
 	code, stdout, stderr = do(t, address, "restored", "--all", "--reason", "the snapshot of 04:00")
 	require.Equal(t, 0, code, stderr)
 	for _, process := range []string{"a", "b", "c"} {

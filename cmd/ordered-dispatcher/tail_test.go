@@ -5,10 +5,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
 func TestTail_FollowsRecordsAndDecisionsOverARestart(t *testing.T) {
@@ -24,13 +26,15 @@ func TestTail_FollowsRecordsAndDecisionsOverARestart(t *testing.T) {
 	code, stdout, stderr = do(t, address, "tail", "a", "-c", config, "--once", "-n", "2")
 	require.Zero(t, code, stderr)
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
-	require.Contains(t, lines[0], "delivered  record 2, created ")
-	require.Contains(t, lines[1], "delivered  record 3, created ")
-	require.Contains(t, lines[2], "failed     record 4, attempt 1: post to")
+	const unknown = "-            "
+	failed := pgtest.Value[time.Time](t, pool, "SELECT last_failed_at FROM public.cursor").UTC().Format("15:04:05.000 ")
+	require.True(t, strings.HasPrefix(lines[0], unknown+"delivered  record 2, created "), "no time is known: %s", lines[0])
+	require.True(t, strings.HasPrefix(lines[1], unknown+"delivered  record 3, created "), lines[1])
+	require.True(t, strings.HasPrefix(lines[2], failed+"failed     record 4, attempt 1: post to"), "the time of the attempt: %s", lines[2])
 	require.NotContains(t, stdout, "customer")
 	code, stdout, stderr = do(t, address, "tail", "a", "-c", config, "--once", "-n", "1", "--payload", "--json")
 	require.Zero(t, code, stderr)
-	require.Contains(t, stdout, `"what":"delivered","record_id":"3"`)
+	require.Contains(t, stdout, `{"at":null,"what":"delivered","record_id":"3"`)
 	require.Contains(t, stdout, `\"customer\":\"c3\"`)
 
 	between, through := linked(t, address)
@@ -46,7 +50,7 @@ func TestTail_FollowsRecordsAndDecisionsOverARestart(t *testing.T) {
 	code, _, stderr = do(t, address, "run", "--drain", "-c", config)
 	require.Zero(t, code, stderr)
 	back()
-	p.stdout.until(t, 1, "delivered  record 6")
+	p.stdout.until(t, 1, unknown+"delivered  record 6")
 	p.stdout.until(t, 1, "back ")
 	code, _, stderr = do(t, address, "seek", "a", "--to-id=5", "-c", config, "--reason=again")
 	require.Zero(t, code, stderr)
@@ -57,6 +61,7 @@ func TestTail_FollowsRecordsAndDecisionsOverARestart(t *testing.T) {
 	p.signal(syscall.SIGINT)
 	require.Zero(t, p.wait())
 	require.NotContains(t, p.stdout.String(), "delivered  record 4")
+	require.Regexp(t, `(?m)^\d\d:\d\d:\d\d\.\d{3} delivered  record 6`, p.stdout.String(), "it was seen")
 	require.Equal(t, 2, strings.Count(p.stdout.String(), "delivered  record 5"), p.stdout.String())
 }
 

@@ -136,7 +136,7 @@ func TestStatusWatch_OnATerminal(t *testing.T) {
 	require.Eventually(t, func() bool { return !strings.Contains(p.seen.String(), "no answer") }, patience, tick)
 
 	p.press("r")
-	p.until("dry run: record 3 of a is tried again at once")
+	p.until("dry run: record 3 of a would be tried again at once")
 	p.press("the number is corrected\r")
 	p.until("any key: back")
 	require.Equal(t, "retry", text(t, pool, "SELECT action FROM public.cursor_event WHERE process_name = 'a' AND reason = 'the number is corrected'"))

@@ -126,12 +126,25 @@ func read(r *http.Request, into any) error {
 	decoder := json.NewDecoder(r.Body)
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(into); err != nil {
-		return badRequest("the body is not what the API takes: see /api/v1/openapi.yaml")
+		return badRequest("the body is not what the API takes" + misread(err) + ": see /api/v1/openapi.yaml")
 	}
 	if decoder.More() {
 		return badRequest("the body has more than one value")
 	}
 	return nil
+}
+
+// misread names the field that the API does not take, where it is known. A value of the body is never shown.
+func misread(err error) string {
+	var wrong *json.UnmarshalTypeError
+	switch name, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); {
+	case unknown:
+		return ": it has no field " + visible.Line(name)
+	case errors.As(err, &wrong) && wrong.Field != "":
+		return ": the field " + visible.Line(wrong.Field) + " cannot be of the type " + wrong.Value
+	default:
+		return ""
+	}
 }
 
 // parameters reads the query. It refuses what is not known.

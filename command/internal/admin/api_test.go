@@ -44,7 +44,7 @@ func TestAPI_PauseSeeAndResume(t *testing.T) {
 	o := desk.Order{Verb: desk.Pause, Process: "a"}
 	preview := api[desk.Preview](s, operateToken, http.MethodPost, "/api/v1/preview", o)
 	require.True(t, preview.Changes)
-	require.Contains(t, preview.Text, "a is paused at")
+	require.Contains(t, preview.Text, "a would be paused at")
 	require.Equal(t, "running", s.process(readToken).State, "a preview changes nothing")
 	done := s.order(o, "a look at the table")
 	require.True(t, done.Changed)
@@ -103,8 +103,8 @@ func TestAPI_DigestsOfPayloadsAreHiddenLikePayloads(t *testing.T) {
 	require.NoError(t, err)
 	_, err = o.Unamend(t.Context(), pgtest.Value[cursor.Position](t, s.pool, "SELECT position FROM od.cursor_amended"), cursor.Decision{Actor: "alice", Reason: "a test", Timeout: patience})
 	require.NoError(t, err)
-	s.until(func(p desk.Process) bool { // which is read again every few seconds
-		return p.History[0].Action != "amend" && slices.ContainsFunc(p.History, func(e desk.Event) bool { return e.Action == "amend" })
+	s.until(func(p desk.Process) bool {
+		return slices.ContainsFunc(p.History, func(e desk.Event) bool { return e.Action == "unamend" })
 	})
 
 	kept := []string{`"original_sha256"`, `"payload_sha256"`, `"salt"`}

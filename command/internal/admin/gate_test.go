@@ -318,6 +318,13 @@ func TestGate_BoundsWhatItReads(t *testing.T) {
 		q.header["Content-Type"] = "application/json"
 		require.Equal(t, http.StatusBadRequest, s.send(q).status, body)
 	}
+	for body, want := range map[string]string{`{"verb": "pause", "proces": "a"}`: `it has no field \"proces\"`, `{"order": {"verb": "skip"}, "expect": {"at": "x"}}`: "the field expect cannot be of the type object"} {
+		path := "/api/v1/preview"
+		if strings.Contains(body, "expect") {
+			path = "/api/v1/decide"
+		}
+		require.Contains(t, s.send(as(operateToken, http.MethodPost, path, body)).body, want)
+	}
 	require.Equal(t, http.StatusBadRequest, s.send(as(readToken, http.MethodGet, "/api/v1/audit?limit=1000000", "")).status)
 	require.Equal(t, http.StatusBadRequest, s.send(as(readToken, http.MethodGet, "/api/v1/audit?where=1", "")).status)
 }

@@ -32,9 +32,9 @@ func (o *Operator) Amend(ctx context.Context, payload []byte, d cursor.Decision)
 	if err != nil {
 		return Outcome{}, o.explain(ctx, err)
 	}
-	text := fmt.Sprintf("record %s of %s is delivered with the given payload (%s) instead of that of its row (%s), now and whenever it is sent again. "+
-		"It keeps its dedup key, and is tried at once, with its attempts counted anew%s",
-		visible.Short(record.ID), o.process, weighed(payload), weighed(record.Payload), o.afterwards(change))
+	text := fmt.Sprintf("record %s of %s %s delivered with the given payload (%s) instead of that of its row (%s), now and whenever it is sent again. "+
+		"It %s tried at once, with its attempts counted anew%s", visible.Short(record.ID), o.process, said(d, "is", "would be"), weighed(payload), weighed(record.Payload),
+		said(d, "keeps its dedup key, and is", "would keep its dedup key, and be"), o.afterwards(d, change))
 	if len(record.Amend(payload).Headers) < len(record.Headers) {
 		text += ". The payload of the row is compressed or a reference; the given one is taken as it is"
 	}
@@ -99,6 +99,6 @@ func (o *Operator) Unamend(ctx context.Context, at cursor.Position, d cursor.Dec
 	if err != nil {
 		return Outcome{}, o.explain(ctx, err)
 	}
-	text := fmt.Sprintf("the record of %s at %s is delivered as its row is, from now on%s", o.process, place(at), o.afterwards(change))
+	text := fmt.Sprintf("the record of %s at %s %s delivered as its row is, from now on%s", o.process, place(at), said(d, "is", "would be"), o.afterwards(d, change))
 	return Outcome{Change: change, Text: text}, nil
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
-	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
 // foundJSON is one record in one process. Fields may be added, never changed.
@@ -39,6 +38,9 @@ type foundJSON struct {
 	Base64      string     `json:"payload_base64,omitempty"`
 	Cut         bool       `json:"payload_cut,omitempty"`
 	Withheld    bool       `json:"payload_withheld,omitempty"`
+	// Sent is the payload that is sent instead of that of the row.
+	Sent       *string `json:"amended_payload,omitempty"`
+	SentBase64 string  `json:"amended_payload_base64,omitempty"`
 }
 
 // PrintFoundJSON writes one line: {"found": […], "problems": {…}}.
@@ -78,17 +80,21 @@ func newFoundJSON(r Found) foundJSON {
 	if e := r.Omitted; e != nil {
 		j.Action, j.Actor, j.Reason = e.Action, e.Actor, e.Reason
 	}
-	j.setPayload(r.Record.Record)
+	j.Payload, j.Base64 = inJSON(r.Record.Payload)
+	if r.Amendment != nil && r.Record.Payload != nil {
+		j.Sent, j.SentBase64 = inJSON(r.Amendment.Payload)
+	}
 	return j
 }
 
-func (j *foundJSON) setPayload(r processor.Record) {
-	switch {
-	case r.Payload == nil:
-	case utf8.Valid(r.Payload):
-		text := string(r.Payload)
-		j.Payload = &text
+// inJSON returns a payload as text or, if it is none, in base64.
+func inJSON(payload []byte) (text *string, encoded string) {
+	switch s := string(payload); {
+	case payload == nil:
+		return nil, ""
+	case utf8.ValidString(s):
+		return &s, ""
 	default:
-		j.Base64 = base64.StdEncoding.EncodeToString(r.Payload)
+		return nil, base64.StdEncoding.EncodeToString(payload)
 	}
 }

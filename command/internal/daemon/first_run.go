@@ -30,14 +30,14 @@ func (o *Operator) pauseNew(ctx context.Context, d cursor.Decision) (Outcome, er
 	}
 	outcome := Outcome{Change: change}
 	if at != cursor.Unplaced {
-		outcome = o.leftOut(ctx, change)
+		outcome = o.leftOut(ctx, d, change)
 	}
 	warning, err := o.mayBeLost(ctx)
 	if err != nil {
 		outcome.Problem = fmt.Sprintf("the command could not find out whether its cursor is lost: %v", err)
 	}
-	outcome.Text = fmt.Sprintf("%s has not run yet, and is paused at %s%s: nothing is delivered until `ordered-dispatcher resume %s`%s",
-		o.process, place(change.After.Position), outcome.Text, visible.Shell(o.process), warning)
+	outcome.Text = fmt.Sprintf("%s has not run yet, and %s paused at %s%s: nothing %s delivered until `ordered-dispatcher resume %s`%s",
+		o.process, said(d, "is", "would be"), place(change.After.Position), outcome.Text, said(d, "is", "would be"), visible.Shell(o.process), warning)
 	return outcome, nil
 }
 
@@ -90,18 +90,19 @@ func (o *Operator) seekNew(ctx context.Context, to cursor.Position, d cursor.Dec
 	if err != nil {
 		return Outcome{}, o.explain(ctx, err)
 	}
-	outcome := o.leftOut(ctx, change)
-	outcome.Text = fmt.Sprintf("%s has not run yet: its first worker starts at %s%s; `start` in the file no longer counts", o.process, place(to), outcome.Text)
+	outcome := o.leftOut(ctx, d, change)
+	outcome.Text = fmt.Sprintf("%s has not run yet: its first worker %s at %s%s; `start` in the file %s", o.process, said(d, "starts", "would start"), place(to), outcome.Text,
+		said(d, "no longer counts", "would no longer count"))
 	return outcome, nil
 }
 
 // leftOut lists the records of the table up to the place where a process starts.
-func (o *Operator) leftOut(ctx context.Context, change operator.Change) Outcome {
+func (o *Operator) leftOut(ctx context.Context, d cursor.Decision, change operator.Change) Outcome {
 	if change.After.Position == "" {
 		return Outcome{Change: change}
 	}
 	outcome := o.outcome(ctx, change, "", "", change.After.Position)
-	outcome.Text = fmt.Sprintf(": %s passed over for good", outcome.count())
+	outcome.Text = fmt.Sprintf(": %s passed over for good", outcome.counted(d))
 	return outcome
 }
 

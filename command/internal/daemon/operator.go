@@ -91,7 +91,8 @@ func (o *Operator) Pause(ctx context.Context, d cursor.Decision) (Outcome, error
 	if err != nil {
 		return Outcome{}, o.explain(ctx, err)
 	}
-	text := fmt.Sprintf("%s is paused at %s: nothing is delivered until `ordered-dispatcher resume %s`", o.process, place(change.After.Position), visible.Shell(o.process))
+	text := fmt.Sprintf(said(d, "%s is paused at %s: nothing is delivered until", "%s would be paused at %s: nothing would be delivered until")+
+		" `ordered-dispatcher resume %s`", o.process, place(change.After.Position), visible.Shell(o.process))
 	if !change.Changed {
 		text = o.process + " is paused already"
 	}
@@ -104,9 +105,9 @@ func (o *Operator) Resume(ctx context.Context, d cursor.Decision) (Outcome, erro
 	if err != nil {
 		return Outcome{}, o.explain(ctx, err)
 	}
-	text := fmt.Sprintf("%s runs on from %s", o.process, place(change.After.Position))
+	text := fmt.Sprintf("%s %s from %s", o.process, said(d, "runs on", "would run on"), place(change.After.Position))
 	if change.After.Position == cursor.Unplaced {
-		text = fmt.Sprintf("%s runs: its first worker starts where `start` says in the file, and refuses if it says nothing", o.process)
+		text = fmt.Sprintf("%s %s: its first worker starts at the `start` of the file, and refuses if the file has none", o.process, said(d, "runs", "would run"))
 	}
 	if !change.Changed {
 		text = o.process + " is running already"
@@ -126,10 +127,11 @@ func (o *Operator) Retry(ctx context.Context, d cursor.Decision) (Outcome, error
 	}
 	f := change.Before.Failure
 	if f == nil || f.RecordID == "" {
-		text := fmt.Sprintf("%s goes on from %s%s", o.process, place(change.After.Position), o.afterwards(change))
+		text := fmt.Sprintf("%s %s from %s%s", o.process, said(d, "goes on", "would go on"), place(change.After.Position), o.afterwards(d, change))
 		return Outcome{Change: change, Text: text}, nil
 	}
-	text := fmt.Sprintf("record %s of %s is tried again at once, with its attempts counted anew%s", visible.Short(f.RecordID), o.process, o.afterwards(change))
+	text := fmt.Sprintf("record %s of %s %s again at once, with its attempts counted anew%s",
+		visible.Short(f.RecordID), o.process, said(d, "is tried", "would be tried"), o.afterwards(d, change))
 	return o.outcome(ctx, change, text, change.Before.Position, f.Position), nil
 }
 
@@ -152,8 +154,8 @@ func (o *Operator) Skip(ctx context.Context, d cursor.Decision) (Outcome, error)
 	if err != nil {
 		return Outcome{}, o.explain(ctx, err)
 	}
-	text := fmt.Sprintf("record %s of %s, at %s, is passed over: it is not sent again%s",
-		visible.Cut(change.Before.Failure.RecordID), o.process, place(change.After.Position), o.afterwards(change))
+	text := fmt.Sprintf("record %s of %s, at %s, %s%s", visible.Cut(change.Before.Failure.RecordID), o.process, place(change.After.Position),
+		said(d, "is passed over: it is not sent again", "would be passed over: it would not be sent again"), o.afterwards(d, change))
 	return o.outcome(ctx, change, text, change.Before.Position, change.After.Position), nil
 }
 
@@ -203,8 +205,8 @@ func (o *Operator) Seek(ctx context.Context, target Target, d cursor.Decision) (
 	from := change.Before.Position
 	switch {
 	case from == cursor.Unplaced:
-		outcome := o.leftOut(ctx, change)
-		outcome.Text = fmt.Sprintf("%s starts at %s%s%s", o.process, place(to), outcome.Text, o.afterwards(change))
+		outcome := o.leftOut(ctx, d, change)
+		outcome.Text = fmt.Sprintf("%s %s at %s%s%s", o.process, said(d, "starts", "would start"), place(to), outcome.Text, o.afterwards(d, change))
 		return outcome, nil
 	case to < from:
 		outcome := o.outcome(ctx, change, "", to, from)
@@ -212,14 +214,16 @@ func (o *Operator) Seek(ctx context.Context, target Target, d cursor.Decision) (
 		if isShadow(o.process) {
 			again = "recorded"
 		}
-		outcome.Text = fmt.Sprintf("%s goes back from %s to %s: %s %s again%s%s", o.process, place(from), place(to), outcome.count(), again, keys, o.afterwards(change))
+		outcome.Text = fmt.Sprintf("%s %s from %s to %s: %s %s again%s%s", o.process, said(d, "goes back", "would go back"), place(from), place(to),
+			outcome.counted(d), again, keys, o.afterwards(d, change))
 		return outcome, nil
 	case to > from:
 		outcome := o.outcome(ctx, change, "", from, to)
-		outcome.Text = fmt.Sprintf("%s goes on from %s to %s: %s passed over for good%s%s", o.process, place(from), place(to), outcome.count(), keys, o.afterwards(change))
+		outcome.Text = fmt.Sprintf("%s %s from %s to %s: %s passed over for good%s%s", o.process, said(d, "goes on", "would go on"), place(from), place(to),
+			outcome.counted(d), keys, o.afterwards(d, change))
 		return outcome, nil
 	}
-	return Outcome{Change: change, Text: fmt.Sprintf("%s stays at %s%s%s", o.process, place(to), keys, o.afterwards(change))}, nil
+	return Outcome{Change: change, Text: fmt.Sprintf("%s %s at %s%s%s", o.process, said(d, "stays", "would stay"), place(to), keys, o.afterwards(d, change))}, nil
 }
 
 // requireOrder returns a *UsageError if a worker of the process may read by other columns than the file has. The place
@@ -349,15 +353,15 @@ func (o *Operator) outcome(ctx context.Context, change operator.Change, text str
 	return outcome
 }
 
-// count describes how many records an outcome is about.
-func (o Outcome) count() string {
+// counted begins the sentence about what becomes of the records of an outcome.
+func (o Outcome) counted(d cursor.Decision) string {
 	switch {
 	case o.Records == nil:
-		return "every record between them is"
+		return "every record between them " + said(d, "is", "would be")
 	case o.Records.Total == 1:
-		return "1 record is"
+		return "1 record " + said(d, "is", "would be")
 	default:
-		return o.Total() + " records are"
+		return o.Total() + " records " + said(d, "are", "would be")
 	}
 }
 
@@ -369,16 +373,29 @@ func (o Outcome) Total() string {
 	return fmt.Sprint(o.Records.Total)
 }
 
-// afterwards describes the state in which a process is left.
-func (o *Operator) afterwards(c operator.Change) string {
+// said returns the words for a decision that is carried out, or those for a dry run of it: nothing has happened then.
+func said(d cursor.Decision, done, would string) string {
+	if d.DryRun {
+		return would
+	}
+	return done
+}
+
+// afterwards describes the state in which a process is left, or would be.
+func (o *Operator) afterwards(d cursor.Decision, c operator.Change) string {
 	look := ""
 	if c.Looks {
-		look = "; its worker looks first for rows that were stamped before that position, and halts again if there are any"
+		look = said(d, "; its worker looks first for rows that were stamped before that position, and halts again if there are any",
+			"; its worker would look first for rows that were stamped before that position, and halt again if there are any")
 	}
-	if c.After.State == cursor.Paused {
-		return fmt.Sprintf("%s; the process stays paused until `ordered-dispatcher resume %s`", look, visible.Shell(o.process))
+	switch {
+	case c.After.State == cursor.Paused:
+		return fmt.Sprintf("%s; the process %s paused until `ordered-dispatcher resume %s`", look, said(d, "stays", "would stay"), visible.Shell(o.process))
+	case c.Before.State == cursor.Running:
+		return look + "; the process is running"
+	default:
+		return look + "; the process " + said(d, "is running", "would run again")
 	}
-	return look + "; the process is running"
 }
 
 // History returns the last events of the process, the newest first. It returns a *UsageError for a process that never

@@ -33,8 +33,10 @@ func Rename(ctx context.Context, c Config, from, to string, d cursor.Decision) (
 	case err != nil:
 		return Outcome{}, o.explain(ctx, err)
 	}
-	text := fmt.Sprintf("%s is called %s now. It stays at %s, sequence %d%s, in epoch %d; its history and its dead letters follow%s. "+
-		"Workers that run %[1]s deliver nothing any more: run %[2]s. A receiver that notes records by the name of the process renames it first (package inbox: Inbox.Rename)", from, to, place(change.After.Position), change.After.Sequence, gap(change), change.After.Epoch, renamedShadow(from, to))
+	text := fmt.Sprintf(said(d, "%s is called %s now. It stays", "%s would be called %s. It would stay")+" at %s, sequence %d%s, in epoch %d; its history and its dead letters "+
+		said(d, "follow%s. Workers that run %[1]s deliver", "would follow%s. Workers that run %[1]s would deliver")+
+		" nothing any more: run %[2]s. A receiver that notes records by the name of the process renames it first (package inbox: Inbox.Rename)",
+		from, to, place(change.After.Position), change.After.Sequence, gap(change), change.After.Epoch, renamedShadow(from, to))
 	if d.DryRun && errors.Is(o.store.Past(ctx, to), cursor.ErrRenamed) {
 		text += fmt.Sprintf(". There was a cursor of the name %s: sequence and epoch go on past its last ones, with a gap of %d or more", to, cursor.SeekGap)
 	}
@@ -61,10 +63,10 @@ func Forget(ctx context.Context, c Config, process string, d cursor.Decision) (O
 	if err != nil {
 		return Outcome{}, o.explain(ctx, err)
 	}
-	text := fmt.Sprintf("the cursor of %s is deleted. It was at %s, sequence %d. A new process of this name begins at its `start`",
+	text := fmt.Sprintf("the cursor of %s "+said(d, "is deleted. It was", "would be deleted. It is")+" at %s, sequence %d. A new process of this name begins at its `start`",
 		process, place(change.Before.Position), change.Before.Sequence)
 	if change.Before.State == "" {
-		text = fmt.Sprintf("the name %s is free: a new process of this name begins at its `start`", process)
+		text = fmt.Sprintf("the name %s %s free: a new process of this name begins at its `start`", process, said(d, "is", "would be"))
 	}
 	return Outcome{Change: change, Text: text}, nil
 }

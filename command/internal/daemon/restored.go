@@ -49,10 +49,10 @@ func (o *Operator) restored(ctx context.Context, d cursor.Decision) (Outcome, er
 	if err != nil {
 		return Outcome{}, o.explain(ctx, err)
 	}
-	text := fmt.Sprintf("%s goes on from %s, with new numbers (sequence %d, epoch %d)",
-		o.process, place(change.After.Position), change.After.Sequence, change.After.Epoch)
+	text := fmt.Sprintf("%s %s from %s, with new numbers (sequence %d, epoch %d)",
+		o.process, said(d, "goes on", "would go on"), place(change.After.Position), change.After.Sequence, change.After.Epoch)
 	if state := change.After.State; state != cursor.Running {
-		text += fmt.Sprintf("; it stays %s: see `ordered-dispatcher status %s`", state, visible.Shell(o.process))
+		text += fmt.Sprintf("; it %s %s: see `ordered-dispatcher status %s`", said(d, "stays", "would stay"), state, visible.Shell(o.process))
 	}
 	if d.DryRun {
 		text = "dry run, nothing is changed. Without --dry-run: " + text

@@ -42,7 +42,7 @@ const (
 // Tailed is one thing that happened to a process: a record that its cursor passed, an attempt that failed, an event of
 // the audit, or a database that is away.
 type Tailed struct {
-	// At is when it happened or, of a record, when it was seen.
+	// At is when it happened. For a record it is when it was seen, or zero if the cursor may have passed it long before.
 	At time.Time
 	// What is "delivered", "passed" (without a delivery, by the Event), "failed", "away", "back", "new" (the Process has not
 	// run yet), or the action of an event.
@@ -98,6 +98,7 @@ type tail struct {
 	show   func(Tailed) error
 
 	begun  bool
+	prompt bool            // the last look was a moment ago, so what is seen now has just happened
 	at     cursor.Position // what was shown last
 	event  int64           // the last event
 	failed cursor.Failure  // the last one shown
@@ -107,7 +108,7 @@ type tail struct {
 type errShown struct{ error }
 
 func (t *tail) say(one Tailed) error {
-	if one.At.IsZero() {
+	if one.At.IsZero() && one.Record == nil {
 		one.At = time.Now()
 	}
 	if err := t.show(one); err != nil {
@@ -173,6 +174,7 @@ func (t *tail) NeverRan() error {
 func (t *tail) follow(ctx context.Context) error {
 	away := false
 	for {
+		t.prompt = !away
 		err := t.look(ctx)
 		var shown errShown
 		switch {
@@ -282,7 +284,11 @@ func (t *tail) records(ctx context.Context, after, upTo cursor.Position, omitted
 			if event != nil {
 				what = "passed"
 			}
-			if err := t.say(Tailed{What: what, Record: &r, Event: event}); err != nil {
+			one := Tailed{What: what, Record: &r, Event: event}
+			if t.prompt {
+				one.At = time.Now()
+			}
+			if err := t.say(one); err != nil {
 				return err
 			}
 			after, t.at = r.Position, r.Position
@@ -315,5 +321,5 @@ func (t *tail) failure(row cursor.Row) error {
 		return nil
 	}
 	t.failed = *f
-	return t.say(Tailed{What: "failed", Failure: f})
+	return t.say(Tailed{At: f.Last, What: "failed", Failure: f})
 }

@@ -10,7 +10,7 @@ import (
 
 // tailedJSON is one line. Fields may be added, never changed.
 type tailedJSON struct {
-	At        time.Time  `json:"at"`
+	At        *time.Time `json:"at"` // null for a record that the cursor may have passed long before
 	What      string     `json:"what"`
 	RecordID  string     `json:"record_id,omitempty"`
 	Position  string     `json:"position,omitempty"`
@@ -25,7 +25,7 @@ type tailedJSON struct {
 
 // PrintTailedJSON writes a line of JSON.
 func PrintTailedJSON(w io.Writer, o Tailed) error {
-	line := tailedJSON{At: o.At.UTC(), What: o.What, Error: o.Problem}
+	line := tailedJSON{At: known(o.At), What: o.What, Error: o.Problem}
 	if r := o.Record; r != nil {
 		line.RecordID, line.Position, line.CreatedAt = r.ID, string(r.Position), known(r.CreatedAt)
 		if r.Payload != nil {

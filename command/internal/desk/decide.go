@@ -114,6 +114,7 @@ func (d *Desk) Preview(ctx context.Context, o Order) (p Preview, err error) {
 			return err
 		}
 		p = previewOf(outcome)
+		p.Records = d.withKeys(ctx, o.Process, outcome, p.Records)
 		p.Expect = o.expect(outcome).String()
 		return nil
 	})
@@ -229,6 +230,29 @@ func previewOf(outcome daemon.Outcome) Preview {
 		p.Total, p.Capped = span.Total, span.Total >= table.MaxLagRecords
 	}
 	return p
+}
+
+// withKeys adds keys and types to the records of a preview: those of an outcome have none. Without the file, or where the
+// role may not read them, the records stay as they are.
+func (d *Desk) withKeys(ctx context.Context, process string, outcome daemon.Outcome, records []Record) []Record {
+	source, err := d.board.reader.Source(process)
+	if err != nil || source == nil || len(records) == 0 {
+		return records
+	}
+	after := min(outcome.Before.Position, outcome.After.Position)
+	if outcome.Before.Position == cursor.Unplaced {
+		after = ""
+	}
+	shown, err := source.Peek(ctx, after, len(records), 0)
+	if err != nil {
+		return records
+	}
+	for i, r := range records {
+		if at := slices.IndexFunc(shown, func(s table.Shown) bool { return string(s.Position) == r.Position }); at >= 0 {
+			records[i] = masked(recordOf(shown[at], outcome.Before))
+		}
+	}
+	return records
 }
 
 // check returns what is wrong with an order.

@@ -108,8 +108,9 @@ func TestDesk_APoisonRecordIsShownRetriedAndSkipped(t *testing.T) {
 	skip := Order{Verb: Skip, Process: "a"}
 	preview, err := d.Preview(t.Context(), skip)
 	require.NoError(t, err)
-	require.Contains(t, preview.Text, "is passed over")
+	require.Contains(t, preview.Text, "would be passed over: it would not be sent again; the process would run again")
 	require.Equal(t, "1", preview.Records[0].ID)
+	require.Equal(t, "ann", preview.Records[0].Key)
 	require.True(t, preview.NeedsReason)
 	_, err = d.Decide(t.Context(), skip, Approval{Expect: preview.Expect, Actor: "alice"})
 	require.ErrorContains(t, err, "a reason is missing")

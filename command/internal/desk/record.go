@@ -36,7 +36,8 @@ type Record struct {
 	Cut     bool   `json:"cut"`
 	// PayloadBytes is the size of the payload; 0 if it was not read.
 	PayloadBytes int `json:"payload_bytes"`
-	// Masked reports that the viewer may not see headers and payload, and Withheld that the role of the database may not.
+	// Masked reports that headers and payload are left out, because the viewer may not see them or the answer never has
+	// them. Withheld reports that the role of the database may not read them.
 	Masked   bool `json:"masked"`
 	Withheld bool `json:"withheld"`
 	// Fault is why the source could not read the record; "" if it could.

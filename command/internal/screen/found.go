@@ -55,6 +55,7 @@ func (p Page) found(r daemon.Found) string {
 	}
 	if a := r.Amendment; a != nil {
 		line("amended", fmt.Sprintf("by %s at %s: %s", visible.Line(a.Actor), a.At.UTC().Format(time.RFC3339), visible.Line(a.Reason)))
+		line("", "another payload is sent instead of that of the row")
 	}
 	if r.Record.Withheld {
 		line("payload", "the role may read only the id and the time of a record")
@@ -64,11 +65,19 @@ func (p Page) found(r daemon.Found) string {
 	}
 	line("key", r.Record.Key)
 	line("type", r.Record.Type)
-	payload := string(r.Record.Payload)
-	if !utf8.ValidString(payload) {
-		payload = "(base64) " + base64.StdEncoding.EncodeToString(r.Record.Payload)
+	payload := func(name string, content []byte) {
+		text := string(content)
+		if !utf8.ValidString(text) {
+			text = "(base64) " + base64.StdEncoding.EncodeToString(content)
+		}
+		fmt.Fprintf(&b, "  %-11s %s\n", name, visible.Inline(text)) // in one line, as it may be pasted
 	}
-	fmt.Fprintf(&b, "  %-11s %s\n", "payload", visible.Inline(payload)) // in one line, as it may be pasted
+	of := "payload"
+	if r.Amendment != nil {
+		of = "of the row"
+		payload("sent", r.Amendment.Payload)
+	}
+	payload(of, r.Record.Payload)
 	if r.Record.Cut() {
 		line("", fmt.Sprintf("… these are the first %d of %d bytes", len(r.Record.Payload), r.Record.Bytes))
 	}

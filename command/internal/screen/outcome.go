@@ -18,8 +18,8 @@ func (p Page) Outcome(o daemon.Outcome) error {
 	return err
 }
 
-// Rehearsal prints what would be done, and to which records.
-func (p Page) Rehearsal(o daemon.Outcome) error {
+// Rehearsal prints what would be done, and to which records. The command itself needs the flags in more, too.
+func (p Page) Rehearsal(o daemon.Outcome, more string) error {
 	text := fmt.Sprintf("dry run, nothing is changed. Without --dry-run: %s\n", visible.Inline(o.Text))
 	if o.Problem != "" {
 		text += visible.Line(o.Problem) + "\n"
@@ -33,7 +33,7 @@ func (p Page) Rehearsal(o daemon.Outcome) error {
 		rest = fmt.Sprintf("… and %d more of %s\n", o.Records.Total-int64(len(o.Records.Records)), o.Total())
 	}
 	if o.Changed {
-		rest += fmt.Sprintf("to do this if %s by then: --expect=%s instead of --dry-run\n", o.Expected(), visible.Quoted(string(o.Expect)))
+		rest += fmt.Sprintf("to do this if %s by then: --expect=%s%s instead of --dry-run\n", o.Expected(), visible.Quoted(string(o.Expect)), more)
 	}
 	return p.print(text + p.fold(rest))
 }

@@ -12,7 +12,11 @@ const tailTime = "15:04:05.000"
 
 // Tailed prints one thing that happened to a process.
 func (p Page) Tailed(o daemon.Tailed) error {
-	head := fmt.Sprintf("%s %-10s ", o.At.UTC().Format(tailTime), visible.Line(o.What))
+	at := "-"
+	if !o.At.IsZero() {
+		at = o.At.UTC().Format(tailTime)
+	}
+	head := fmt.Sprintf("%-12s %-10s ", at, visible.Line(o.What))
 	return p.print(p.hang(head, visible.Inline(detail(o))))
 }
 
