@@ -121,7 +121,7 @@ var asFlags = strings.NewReplacer(
 	"in source.columns.created_at:", "with --order TIME,ID:",
 	"source.columns.created_at", "--order",
 	"set source.order: id", "set --order ID",
-	"order by created_at", "set --order TIME,ID",
+	"fix: order by created_at", "fix: set --order TIME,ID",
 	"in source.table", "with --table",
 	"write source.table as", "write --table",
 )

@@ -175,7 +175,9 @@ func TestProve_NamesWhatALoopLoses(t *testing.T) {
 	t.Parallel()
 	address, pool := database(t, 0)
 	pgtest.Exec(t, pool, movedOrders)
-	p := start(t, address, "prove", "--table=public.orders", "--order=created_at,id", "--for=1h", "--every=10ms", "--log-level=debug")
+	cmd := exec.Command(binary, "prove", "--table=public.orders", "--order=created_at,id", "--for=1h", "--every=10ms", "--log-level=debug")
+	cmd.Env = []string{"COLUMNS=80"}
+	p := startCommand(t, address, "", cmd)
 	// A look that began after this moment has ended when two more are done.
 	looks := func() int { return strings.Count(p.stderr.String(), "looked at the table") }
 	look := func() {
