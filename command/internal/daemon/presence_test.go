@@ -62,7 +62,10 @@ func TestStatus_OfAWorkerThatCannotReadNamesItsRole(t *testing.T) {
 	there := "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND usename = '" + role + "' AND application_name LIKE '% run/%'"
 	untilTrue(t, pool, there)
 	exec(t, pool, "REVOKE ALL ON public.bookings FROM "+role+"; INSERT INTO public.bookings (created_at) VALUES (clock_timestamp() - interval '1 minute')")
-	_, text, _ := statusUntil(t, config, isHeldBy(daemon.HoldNobody))
+	// Before the worker has announced itself, none is there.
+	_, text, _ := statusUntil(t, config, func(s daemon.Status) bool {
+		return isHeldBy(daemon.HoldNobody)(s) && strings.Contains(s.Hold.Text, "although one is there")
+	})
 	require.Regexp(t, "(?m)^a: records wait, and no worker holds the cursor's row, although one is there: its last worker was .*; "+
 		"next: read its log. .* `ordered-dispatcher doctor` names the grant, run as "+role+"$", text)
 }
