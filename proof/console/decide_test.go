@@ -111,6 +111,23 @@ func TestProcess_PauseResumeAndSeek(t *testing.T) {
 	require.Len(t, w.receiver.bodies("n1"), 2)
 }
 
+// What an operator has chosen and typed stays while the page replaces the form, and so does the field in which they type.
+func TestProcess_AFormKeepsWhatIsTypedWhileItIsReplaced(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, process{"payments", "payments", ""})
+	p := w.ada()
+	p.open("/processes/payments")
+	p.until(`document.querySelector('button[aria-label="Preview of pause"]') !== null`)
+	p.click("#seek summary")
+	p.click(`#seek input[name="to"][value="time"]`)
+	p.do(chromedp.SendKeys(chromedp.CSS(`#seek input[name="at-time"]`), "2026-11-28T"))
+	w.command("pause", "payments", "--reason", "a test")
+	p.until(`document.querySelector('button[aria-label="Preview of resume"]') !== null`)
+	require.Equal(t, "time", value[string](p, `document.querySelector('#seek input[name="to"]:checked').value`))
+	require.Equal(t, "2026-11-28T", value[string](p, `document.querySelector('#seek input[name="at-time"]').value`))
+	require.Equal(t, "at-time", value[string](p, `document.activeElement.name ?? ""`))
+}
+
 func TestProcess_ADecisionOnWhatHasChangedIsNotMade(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, process{"payments", "payments", ""})

@@ -110,13 +110,34 @@
     if (words.length > 0) all("[data-row]", fresh).forEach(function (row) { fits(row, words); });
   }
 
-  // What is open stays open when a part is replaced.
+  // What is open stays open when a part is replaced, with what was chosen and typed in it.
   function stayOpen(e) {
     var fresh = e.detail.fragment;
     all("details[open][id]", e.detail.target).forEach(function (details) {
       var same = fresh && fresh.querySelector("#" + CSS.escape(details.id));
-      if (same) same.open = true;
+      if (!same) return;
+      same.open = true;
+      all("input:not([type=hidden])", details).forEach(function (field) {
+        var kin = same.querySelector(kinOf(field));
+        if (!kin) return;
+        if (field.type === "radio") kin.checked = field.checked;
+        else kin.value = field.value;
+        if (field === document.activeElement) typedIn = "#" + CSS.escape(details.id) + " " + kinOf(field);
+      });
     });
+  }
+
+  var typedIn = ""; // selects the field that had the focus before its part was replaced
+
+  function typeOn() {
+    var field = typedIn && document.querySelector(typedIn);
+    typedIn = "";
+    if (field) field.focus({ preventScroll: true });
+  }
+
+  function kinOf(field) {
+    var name = 'input[name="' + CSS.escape(field.name) + '"]';
+    return field.type === "radio" ? name + '[value="' + CSS.escape(field.value) + '"]' : name;
   }
 
   // Rows have nothing for htmx, so they are replaced without it. Those that the page does not have come with its table.
@@ -230,6 +251,7 @@
     }
   });
   document.addEventListener("htmx:oobBeforeSwap", stayOpen);
+  document.addEventListener("htmx:oobAfterSwap", typeOn);
   // A browser opens few connections to one host: a page that nobody sees gives its own back.
   var source = null;
   htmx.createEventSource = function (url) { source = new EventSource(url); return source; };
