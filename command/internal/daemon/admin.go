@@ -146,7 +146,7 @@ func checkUsers(n yamlfile.Node, a Admin) {
 	}
 }
 
-// checkNames refuses a name that several keys have: the audit could not tell these logins apart, and it would depend on
+// checkNames refuses a name that several keys have: the audit could not show which login it was, and it would depend on
 // the login what the name may do.
 func checkNames(keys yamlfile.Mapping, a Admin) {
 	places := map[string][]string{}
@@ -159,7 +159,7 @@ func checkNames(keys yamlfile.Mapping, a Admin) {
 			for _, name := range slices.Sorted(maps.Keys(of.logins)) {
 				if others := places[name]; len(others) > 0 {
 					n, _ := m.Get(name)
-					n.Fault("%s is a name in %s, too: give each login a name of its own, by which the audit tells them apart", visible.Quoted(name), strings.Join(others, " and "))
+					n.Fault("%s is a name in %s, too: give each login a name of its own: the audit has no more than the name", visible.Quoted(name), strings.Join(others, " and "))
 				}
 				places[name] = append(places[name], of.key)
 			}
