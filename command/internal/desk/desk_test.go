@@ -144,8 +144,8 @@ func TestDesk_DeadLettersAreGroupedReplayedAndDiscardedInOrder(t *testing.T) {
 	require.Len(t, list.Groups, 1)
 	require.Contains(t, list.Groups[0].Pattern, "answered 422")
 	require.Equal(t, []IDText{1, 2, 3, 4}, list.Groups[0].IDs)
-	p := until(t, d, func(p Process) bool { return p.Need != nil && p.Need.Rank == rankLetters })
-	require.EqualValues(t, 4, *p.DeadLetters)
+	p := until(t, d, func(p Process) bool { return p.DeadLetters != nil && *p.DeadLetters == 4 })
+	require.Equal(t, rankLetters, p.Need.Rank)
 
 	replay := Order{Verb: Replay, Process: "a", Letters: []IDText{2, 1}}
 	preview, err := d.Preview(t.Context(), replay)

@@ -37,10 +37,10 @@ func (m *model) askHead() tea.Cmd {
 	}
 	m.head = &head{process: s.Process}
 	ctx, backend := m.ctx, m.backend
-	return func() tea.Msg {
+	return guarded(func() tea.Msg {
 		record, err := backend.Next(ctx, s.Process, s.Position)
 		return headMsg{head{process: s.Process, ready: true, record: record, err: err}}
-	}
+	})
 }
 
 // detail returns the page of one process.

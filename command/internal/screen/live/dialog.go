@@ -53,10 +53,10 @@ func newDialog(ctx context.Context, backend Backend, v Verb, process string) (*d
 
 func (d *dialog) decide(decision cursor.Decision) tea.Cmd {
 	decision.Actor = d.backend.Actor
-	return func() tea.Msg {
+	return guarded(func() tea.Msg {
 		outcome, err := d.backend.Decide(d.ctx, d.verb, d.process, decision)
 		return outcomeMsg{d, outcome, err}
-	}
+	})
 }
 
 // answered takes the result of the dry run or of the decision.

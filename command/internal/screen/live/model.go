@@ -60,7 +60,7 @@ func newModel(ctx context.Context, backend Backend, page screen.Page) *model {
 // Init begins the first look.
 func (m *model) Init() tea.Cmd {
 	m.looking = true
-	return tea.Batch(m.look, tick())
+	return tea.Batch(guarded(m.look), tick())
 }
 
 func tick() tea.Cmd {
@@ -95,6 +95,9 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case tea.KeyPressMsg:
 		return m, m.pressed(msg)
+	case *fault:
+		m.err = msg
+		return m, tea.Quit
 	}
 	return m, nil
 }
@@ -106,7 +109,7 @@ func (m *model) ticked(now time.Time) tea.Cmd {
 		return tick()
 	}
 	m.looking = true
-	return tea.Batch(m.look, tick())
+	return tea.Batch(guarded(m.look), tick())
 }
 
 // looked takes the answer of a look. Without one, the last look stays.

@@ -2,9 +2,9 @@ package live
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -16,14 +16,35 @@ func Run(ctx context.Context, backend Backend, page screen.Page, in io.Reader, o
 	view, cancel := context.WithCancel(ctx)
 	defer cancel() // what is on its way
 	m := newModel(view, backend, page)
-	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler()).Run()
-	switch {
-	case m.err != nil:
+	program := tea.NewProgram(m, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler())
+	// A program that is killed, as by tea.WithContext, closes its input while it is being read.
+	stop := context.AfterFunc(ctx, program.Quit)
+	defer stop()
+	_, err := program.Run()
+	if m.err != nil {
 		return m.err
-	case errors.Is(err, tea.ErrProgramPanic):
-		return fmt.Errorf("the view has failed: %w; please report what is printed above. `ordered-dispatcher status` works without it", err)
-	case ctx.Err() != nil || errors.Is(err, tea.ErrInterrupted):
-		return nil
 	}
 	return err
+}
+
+// fault is a panic of a command.
+type fault struct {
+	reason any
+	stack  []byte
+}
+
+func (f *fault) Error() string {
+	return fmt.Sprintf("the view has failed: %v; please report it with what follows. `ordered-dispatcher status` works without it\n%s", f.reason, f.stack)
+}
+
+// guarded returns a command whose panic is a message. The program ends by itself then, as by a key.
+func guarded(cmd tea.Cmd) tea.Cmd {
+	return func() (msg tea.Msg) {
+		defer func() {
+			if reason := recover(); reason != nil {
+				msg = &fault{reason, debug.Stack()}
+			}
+		}()
+		return cmd()
+	}
 }

@@ -94,7 +94,8 @@ func TestRun_APanicLeavesTheTerminalAsItWas(t *testing.T) {
 	t.Parallel()
 	backend := Backend{Look: func(context.Context) ([]daemon.Status, error) { panic("a fault of ours") }}
 	err := whole(t, t.Context(), backend, func(*os.File, *display) {})
-	require.ErrorContains(t, err, "the view has failed")
+	require.ErrorContains(t, err, "the view has failed: a fault of ours; please report it")
+	require.ErrorContains(t, err, "run_test.go", "where")
 	require.ErrorContains(t, err, "`ordered-dispatcher status` works without it")
 }
 
