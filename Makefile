@@ -150,6 +150,10 @@ soak: ## Before a release: tests by chance, fuzz for FUZZTIME each, all mutants,
 tags: ## Prints what tagging all modules as VERSION (v1.2.3) does; with ARGS=--tag does it, except for the push. Needs: Go; git
 	tools/release "$(VERSION)" $(ARGS)
 
+.PHONY: newcomer
+newcomer: ## How long the tutorial's first delivery takes on a machine that has nothing but Go. Needs: as test; git; python3; the network
+	@tools/newcomer
+
 # goreleaser has many packages: its first build takes minutes.
 .PHONY: distributor
 distributor:
