@@ -42,20 +42,21 @@ var carriedOut = map[string]map[string]string{
 func TestBlocks_EachIsAccepted(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Database(t)
-	seen := map[string]int{}
+	b := codeOfPages{seen: map[string]int{}, tried: map[string]bool{}}
+	b.ca, b.cert, b.key = brokertest.NewCertificates(t).Write(t)
 	for _, path := range documents(t) {
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)
 		for _, block := range codeBlock.FindAllStringSubmatch(string(text), -1) {
 			language, code := block[1], block[2]
-			seen[language]++
+			b.seen[language]++
 			switch language {
 			case "yaml":
-				acceptYAML(t, path, code)
+				b.acceptYAML(t, path, code)
 			case "sql":
 				acceptSQL(t, pool, path, code)
 			case "sh":
-				acceptShell(t, path, code)
+				b.acceptShell(t, path, code)
 			case "json":
 				require.True(t, json.Valid([]byte(code)), "%s:\n%s", path, code)
 			case "go", "text", "":
@@ -66,14 +67,21 @@ func TestBlocks_EachIsAccepted(t *testing.T) {
 		outside := codeBlock.ReplaceAllString(string(text), "")
 		for _, pattern := range []*regexp.Regexp{inline, indented} {
 			for _, command := range pattern.FindAllStringSubmatch(outside, -1) {
-				seen["command"]++
-				acceptCommand(t, path, strings.Join(strings.Fields(command[1]), " ")) // a line may break within it
+				b.seen["command"]++
+				b.acceptCommand(t, path, strings.Join(strings.Fields(command[1]), " ")) // a line may break within it
 			}
 		}
 	}
 	for _, language := range []string{"yaml", "sql", "sh", "json", "command"} {
-		require.Positive(t, seen[language], language)
+		require.Positive(t, b.seen[language], language)
 	}
+}
+
+// codeOfPages is what was found and tried on all pages.
+type codeOfPages struct {
+	seen          map[string]int  // by language
+	tried         map[string]bool // commands: many stand on several pages
+	ca, cert, key string
 }
 
 // documents are the pages of the site.
@@ -89,7 +97,7 @@ func documents(t *testing.T) []string {
 }
 
 // acceptYAML: a part of a configuration is put where it belongs.
-func acceptYAML(t *testing.T, path, code string) {
+func (b *codeOfPages) acceptYAML(t *testing.T, path, code string) {
 	t.Helper()
 	const process = "processes:\n  a:\n    source: {table: public.bookings, columns: {type: type, headers: headers, payload: payload}}\n    start: end\n    sink: {stdout: {}}\n"
 	switch {
@@ -107,8 +115,7 @@ func acceptYAML(t *testing.T, path, code string) {
 	}
 	secret := filepath.Join(t.TempDir(), "secret")
 	require.NoError(t, os.WriteFile(secret, []byte(strings.Repeat("0123456789abcdef", 4)), 0o600))
-	ca, cert, key := brokertest.NewCertificates(t).Write(t)
-	code = strings.NewReplacer("/etc/dispatcher/ca.pem", ca, "/etc/dispatcher/cert.pem", cert, "/etc/dispatcher/key.pem", key, "/etc/ssl/ledger.pem", ca).Replace(code)
+	code = strings.NewReplacer("/etc/dispatcher/ca.pem", b.ca, "/etc/dispatcher/cert.pem", b.cert, "/etc/dispatcher/key.pem", b.key, "/etc/ssl/ledger.pem", b.ca).Replace(code)
 	config := file(t, secretFile.ReplaceAllLiteralString(code, "${file:"+secret+"}"))
 	cmd := exec.Command(binary, "check", "-c", config)
 	cmd.Env = []string{"HOME=" + t.TempDir()}
@@ -143,7 +150,7 @@ func acceptSQL(t *testing.T, pool *pgxpool.Pool, path, code string) {
 }
 
 // acceptShell has bash parse a block, and the program the flags of each of its own commands.
-func acceptShell(t *testing.T, path, code string) {
+func (b *codeOfPages) acceptShell(t *testing.T, path, code string) {
 	t.Helper()
 	cmd := exec.Command(pgtest.Require(t, "bash"), "-n")
 	cmd.Stdin = strings.NewReader(code)
@@ -151,18 +158,22 @@ func acceptShell(t *testing.T, path, code string) {
 	require.NoError(t, err, "%s:\n%s\n%s", path, code, out)
 	for line := range strings.Lines(strings.ReplaceAll(code, "\\\n", " ")) {
 		if strings.HasPrefix(line, "ordered-dispatcher ") {
-			acceptCommand(t, path, strings.TrimSpace(line))
+			b.acceptCommand(t, path, strings.TrimSpace(line))
 		}
 	}
 }
 
 // acceptCommand: there is such a command, with such flags. bash parts the words.
-func acceptCommand(t *testing.T, path, command string) {
+func (b *codeOfPages) acceptCommand(t *testing.T, path, command string) {
 	t.Helper()
 	command = strings.NewReplacer("…", "x", "NUMBER", "1").Replace(command)
 	for _, end := range []string{" |", " &&", " #", " &", ";", " >"} {
 		command, _, _ = strings.Cut(command, end)
 	}
+	if b.tried[command] {
+		return
+	}
+	b.tried[command] = true
 	cmd := exec.Command(pgtest.Require(t, "bash"), "-c", command+" --help")
 	cmd.Env = []string{"HOME=" + t.TempDir(), "PATH=" + filepath.Dir(binary) + ":" + os.Getenv("PATH")}
 	out, err := cmd.CombinedOutput()

@@ -111,6 +111,45 @@ func TestProcess_PauseResumeAndSeek(t *testing.T) {
 	require.Len(t, w.receiver.bodies("n1"), 2)
 }
 
+// seek opens the preview of a seek.
+func (p *tab) seek(kind, place string) {
+	p.t.Helper()
+	p.open("/processes/payments")
+	p.click("#seek summary")
+	p.click(fmt.Sprintf(`#seek input[name="to"][value="%s"]`, kind))
+	p.do(chromedp.SendKeys(chromedp.CSS(fmt.Sprintf(`#seek input[name="at-%s"]`, kind)), place))
+	p.click("#seek button")
+	p.do(chromedp.WaitVisible(chromedp.CSS("#decision.decision")))
+}
+
+func TestProcess_SeekByPositionAndByTime(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, process{"payments", "payments", ""})
+	for i := range 3 {
+		w.insert("payments", fmt.Sprint("p-", i), "ada", fmt.Sprintf(`{"number": "n%d"}`, i))
+	}
+	w.eventually(func() bool { return len(w.receiver.bodies("number")) == 3 })
+	w.command("pause", "payments", "--reason", "a test")
+	p := w.ada()
+	p.find("id", "p-1")
+	position := value[string](p, `document.querySelector("tbody tr").cells[3].innerText.split("\n")[0]`)
+
+	p.seek("position", position)
+	p.says("#decision", "p-2")
+	require.False(t, value[bool](p, `document.querySelector("#decision").innerText.includes("p-0")`))
+	p.approve("the receiver lost one")
+	require.Equal(t, position, pgtest.Value[string](t, w.pool, "SELECT position FROM public.cursor"))
+
+	p.seek("time", pgtest.Value[string](t, w.pool, `SELECT to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') FROM public.payments WHERE id = 'p-1'`))
+	p.says("#decision", "p-1")
+	p.approve("the receiver lost two")
+	w.command("resume", "payments")
+	w.eventually(func() bool { return len(w.receiver.bodies("number")) == 5 })
+	require.Len(t, w.receiver.bodies("n0"), 1)
+	require.Len(t, w.receiver.bodies("n1"), 2)
+	require.Len(t, w.receiver.bodies("n2"), 2)
+}
+
 // What an operator has chosen and typed stays while the page replaces the form, and so does the field in which they type.
 func TestProcess_AFormKeepsWhatIsTypedWhileItIsReplaced(t *testing.T) {
 	t.Parallel()
