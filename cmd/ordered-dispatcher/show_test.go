@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
 func TestShow_PrintsWhatAReceiverLacks(t *testing.T) {
@@ -114,4 +116,20 @@ func TestShow_NamesWhatTheFenceWaitsFor(t *testing.T) {
 	code, stdout, stderr := do(t, address, "show", "a", "--id=3", "-c", config)
 	require.Zero(t, code, stderr)
 	require.Contains(t, strings.Join(strings.Fields(stdout), " "), "record 3 waits, and is the next one: pid ")
+}
+
+func TestShow_NamesTheStepOfARoleThatMayNotReadTheTable(t *testing.T) {
+	t.Parallel()
+	address, pool := database(t, 1)
+	config := file(t, "processes: {a: {start: beginning, source: {table: public.bookings, columns: {key: customer}}, sink: {stdout: {}}}}")
+	code, _, stderr := do(t, address, "run", "--drain", "-c", config)
+	require.Zero(t, code, stderr)
+	role := pgtest.Role(t, pool, "support_", "LOGIN PASSWORD 'secret'")
+	code, stdout, stderr := do(t, address, "grants", "-c", config, "--role", "worker", "--operator", role)
+	require.Zero(t, code, stderr)
+	execute(t, pool, stdout[strings.LastIndex(stdout, "-- What role"):])
+	code, _, stderr = do(t, pgtest.As(t, address, role, "secret"), "show", "--key=Ada", "-c", config)
+	require.Equal(t, 1, code)
+	require.Contains(t, stderr, "permission denied for table bookings")
+	require.Contains(t, stderr, "this reads what records hold: connect as the worker's role")
 }

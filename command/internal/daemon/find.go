@@ -166,6 +166,9 @@ type lookedUp struct {
 	err     error
 }
 
+// heldFix is the next step of a role that may see where records are, and not what they hold: `grants --operator`.
+const heldFix = "this reads what records hold: connect as the worker's role, or as another that may SELECT the table's columns"
+
 // lookUp finds the records, unless another process has asked the same table for them: many may read one.
 func (f *Finder) lookUp(ctx context.Context, p Process, source *table.Source, s Sought, looked map[string]lookedUp) ([]table.Shown, error) {
 	c := p.Source
@@ -173,6 +176,9 @@ func (f *Finder) lookUp(ctx context.Context, p Process, source *table.Source, s 
 	l, has := looked[same]
 	if !has {
 		l.records, l.err = matching(ctx, source, s)
+		if denied(l.err) {
+			l.err = fmt.Errorf("%w; %s", l.err, heldFix)
+		}
 		looked[same] = l
 	}
 	if errors.Is(l.err, table.ErrNoKey) && len(f.processes) > 1 {
