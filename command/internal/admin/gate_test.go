@@ -574,14 +574,16 @@ func TestGate_StreamsAreBoundedAndEndWithTheDaemon(t *testing.T) {
 		}
 	}
 	fill(80, nil)
-	for _, q := range []request{{path: "/api/v1/events"}, as(readToken, http.MethodGet, "/api/v1/events", "")} {
-		a := s.send(q)
-		require.Equal(t, http.StatusServiceUnavailable, a.status)
-		require.NotEmpty(t, a.header.Get("Retry-After"))
+	refused := func(header map[string]string) {
+		response, _ := s.stream(ctx, "/api/v1/events", header)
+		require.Equal(t, http.StatusServiceUnavailable, response.StatusCode)
+		require.NotEmpty(t, response.Header.Get("Retry-After"))
 	}
-	operator := as(operateToken, http.MethodGet, "/api/v1/events", "")
-	fill(20, operator.header)
-	require.Equal(t, http.StatusServiceUnavailable, s.send(operator).status)
+	refused(nil)
+	refused(as(readToken, "", "", "").header)
+	operator := as(operateToken, "", "", "").header
+	fill(20, operator)
+	refused(operator)
 	s.stop()
 	for last.Scan() { // until its end
 	}
