@@ -32,7 +32,7 @@ func TestTutorial_GoesAsDescribed(t *testing.T) {
 	p.carryOut("Make a table")
 	p.carryOut("Start a receiver")
 	p.carryOut("Deliver")
-	t.Logf("first delivery after %d s", int(time.Since(begun).Seconds())) // for tools/newcomer
+	t.Logf("first delivery after %d s", int(time.Since(begun).Seconds())+1) // rounded up, for tools/newcomer
 	for _, heading := range p.headings()[5:] {
 		p.carryOut(heading)
 	}

@@ -68,8 +68,8 @@ type Config struct {
 	// Preset names the columns of a known table, beside those that Columns has.
 	//
 	// In the file: the table is a known one: `outbox` is [ours](docs/producers.md), `debezium` is the table of its
-	// [outbox event router](docs/producers.md#from-debezium). So its columns have names. A name under `columns` comes
-	// before. Default: none.
+	// [outbox event router](docs/producers.md#from-debezium). It names the columns. A name under `columns` overrides its
+	// name. Default: none.
 	Preset Preset `knob:"preset" oneof:"outbox debezium"`
 	// Columns of the table.
 	//
