@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
@@ -78,7 +79,12 @@ func (c *showCommand) find(ctx context.Context, sys system) error {
 		return err
 	}
 	found, err := c.print(sys, all)
-	if err == nil && !found {
+	asked := !slices.ContainsFunc(all, func(s daemon.Search) bool { return s.Problem != "" })
+	switch {
+	case err != nil || found:
+	case !asked:
+		err = errors.New("no record was found in the processes that could be asked: what is above keeps the others from it")
+	default:
 		err = errors.New("no record was found: if the row was removed or left out by source.where, no process delivers it")
 	}
 	return err

@@ -3,8 +3,10 @@
 package pgurl
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -17,16 +19,23 @@ var parameters = []string{
 	"statement_timeout", "synchronous_commit", "timezone", "transaction_timeout", "work_mem",
 }
 
-// CheckParameters refuses settings that neither the driver nor this list knows. It quotes their names, and no value.
+// CheckParameters refuses settings that neither the driver nor this list knows. It quotes their names, and no value. What
+// is no name may be a URL with a slip in its beginning, password and all: the driver takes it for a setting.
 func CheckParameters(given map[string]string) error {
 	for name := range given {
 		if !slices.Contains(parameters, strings.ToLower(name)) {
+			if !plainName.MatchString(name) {
+				return errors.New("the connection string cannot be read: " + HowToConnect)
+			}
 			return fmt.Errorf("the connection string has a setting %q, which the driver does not know and may not send to the server: "+
 				"correct its name, or set it with ALTER ROLE", name)
 		}
 	}
 	return nil
 }
+
+// plainName matches the names of settings: https://www.postgresql.org/docs/current/config-setting.html.
+var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*$`)
 
 // Lowered returns settings under the names by which the server compares them. If one setting has two spellings, the
 // driver would send both, in any order.

@@ -11,6 +11,10 @@ import (
 // processor), and 5 s to close the sink (a child of an exec sink has as long between SIGTERM and SIGKILL).
 const stopMargin = 8 * time.Second
 
+// oneSignal is how long a signal that comes again is the same one: timeout(1) signals its child, and then its group,
+// which has the child in it.
+const oneSignal = 100 * time.Millisecond
+
 // signals waits for the signals that end the program.
 type signals struct {
 	incoming <-chan os.Signal
@@ -57,14 +61,18 @@ func (s *signals) first(signal os.Signal) {
 // TestSignals_WhatDoesNotEndAfterTheGraceIsEndedByForce, TestSignals_OnlyTheSecondOneCutsACall. That loses nothing:
 // records in flight are delivered again.
 func (s *signals) end(signalled bool) {
+	begun := time.Now()
 	late := time.NewTimer(s.grace + s.margin)
 	defer late.Stop()
 	for {
 		select {
 		case signal := <-s.incoming:
 			if !signalled {
-				signalled = true
+				signalled, begun = true, time.Now()
 				s.first(signal)
+				continue
+			}
+			if time.Since(begun) < oneSignal {
 				continue
 			}
 			s.log.Warn("stopping at once: the records of running deliveries will be delivered again", "signal", signal.String())
