@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -83,6 +84,26 @@ func TestProcessForget_LetsAProcessStartAnew(t *testing.T) {
 	require.Equal(t, 2, code)
 	require.Contains(t, stderr, `process "aa" has no cursor: did you mean a? These processes have one: a`)
 	require.NotContains(t, stderr, "pause")
+}
+
+func TestProcessForget_NamesTheWorkerThatRunsIt(t *testing.T) {
+	t.Parallel()
+	address, pool := database(t, 1)
+	config := named(t, "a", ", start: beginning")
+	must(t, address, "run", "--drain", "-c", config)
+	require.NotContains(t, must(t, address, "process", "forget", "a", "--dry-run"), "A worker runs it")
+	worker := start(t, address, "run", "-c", config)
+	worker.stderr.until(t, 1, "caught up")
+	require.Eventually(t, func() bool { // once it has announced itself
+		_, stdout, _ := do(t, address, "process", "forget", "a", "--dry-run")
+		return strings.Contains(strings.Join(strings.Fields(stdout), " "), "A worker runs it now: it would deliver nothing more until it is started again, and begins there then")
+	}, patience, 100*time.Millisecond)
+	must(t, address, "process", "forget", "a", "--reason=a test")
+	worker.stderr.until(t, 1, "cannot work")
+	execute(t, pool, "INSERT INTO public.bookings (customer) VALUES ('c')")
+	worker.stop()
+	require.Empty(t, worker.stdout.String())
+	require.Len(t, ids(t, must(t, address, "run", "--drain", "-c", config)), 2)
 }
 
 func TestDecide_BeforeTheFirstRun(t *testing.T) {

@@ -59,6 +59,7 @@ func Forget(ctx context.Context, c Config, process string, d cursor.Decision) (O
 		return Outcome{}, err
 	}
 	defer o.Close()
+	watched, _ := c.presence(ctx, o.pool) // it is not known without the right, and only words hang on it
 	change, err := o.op.Forget(ctx, process, d)
 	if err != nil {
 		return Outcome{}, o.explain(ctx, err)
@@ -67,6 +68,9 @@ func Forget(ctx context.Context, c Config, process string, d cursor.Decision) (O
 		process, place(change.Before.Position), change.Before.Sequence)
 	if change.Before.State == "" {
 		text = fmt.Sprintf("the name %s %s free: a new process of this name begins at its `start`", process, said(d, "is", "would be"))
+	}
+	if watched[process].live {
+		text += ". A worker runs it now: it " + said(d, "delivers", "would deliver") + " nothing more until it is started again, and begins there then"
 	}
 	return Outcome{Change: change, Text: text}, nil
 }
