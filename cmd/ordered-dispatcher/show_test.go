@@ -133,3 +133,13 @@ func TestShow_NamesTheStepOfARoleThatMayNotReadTheTable(t *testing.T) {
 	require.Contains(t, stderr, "permission denied for table bookings")
 	require.Contains(t, stderr, "this reads what records hold: connect as the worker's role")
 }
+
+func TestShow_SaysThatAProcessCouldNotBeAsked(t *testing.T) {
+	t.Parallel()
+	address, _ := database(t, 1)
+	config := file(t, "processes: {a: {source: {table: public.bookings}, sink: {stdout: {}}}, b: {source: {table: public.gone}, sink: {stdout: {}}}}")
+	code, stdout, stderr := do(t, address, "show", "--id=99", "-c", config)
+	require.Equal(t, 1, code)
+	require.Contains(t, stdout+stderr, "gone")
+	require.Contains(t, stderr, "no record was found in the processes that could be asked")
+}
