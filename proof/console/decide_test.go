@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
@@ -155,16 +156,54 @@ func TestProcess_AFormKeepsWhatIsTypedWhileItIsReplaced(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, process{"payments", "payments", ""})
 	p := w.ada()
+	p.openSeek()
+	p.do(chromedp.SendKeys(chromedp.CSS(`#seek input[name="at-time"]`), "2026-11-28T"))
+	require.Equal(t, "time", p.chosen(), "a place that is typed chooses its kind")
+	w.command("pause", "payments", "--reason", "a test")
+	p.until(`document.querySelector('button[aria-label="Preview of resume"]') !== null`)
+	require.Equal(t, "time", p.chosen())
+	require.Equal(t, "2026-11-28T", value[string](p, `document.querySelector('#seek input[name="at-time"]').value`))
+	require.Equal(t, "at-time", value[string](p, `document.activeElement.name ?? ""`))
+}
+
+// A click is one although the page has news of the part while the button is down.
+func TestProcess_APartIsNotReplacedUnderAPressedPointer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, process{"payments", "payments", ""})
+	p := w.ada()
+	p.openSeek()
+	p.until(`(window.news = 0, addEventListener("htmx:sseBeforeMessage", function (e) { if (e.detail.data.includes("Preview of resume")) news++; }), true)`)
+	point := value[struct{ X, Y float64 }](p, `(function () {
+		var radio = document.querySelector('#seek input[value="end"]');
+		radio.scrollIntoView({ block: "center" });
+		var box = radio.getBoundingClientRect();
+		return { X: box.x + box.width / 2, Y: box.y + box.height / 2 };
+	})()`)
+	mouse := func(kind input.DispatchMouseEventType) {
+		p.do(command(input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: kind, X: point.X, Y: point.Y, Button: input.MouseButtonLeft, ClickCount: 1}))
+	}
+	mouse(input.DispatchMouseEventTypeMousePressed)
+	w.command("pause", "payments", "--reason", "a test")
+	p.until("news > 0")
+	require.Equal(t, "id", p.chosen())
+	mouse(input.DispatchMouseEventTypeMouseReleased)
+	p.until(`document.querySelector('button[aria-label="Preview of resume"]') !== null`)
+	require.Equal(t, "end", p.chosen())
+}
+
+// openSeek opens the page of the process payments and its form of a seek.
+func (p *tab) openSeek() {
+	p.t.Helper()
 	p.open("/processes/payments")
 	p.until(`document.querySelector('button[aria-label="Preview of pause"]') !== null`)
 	p.click("#seek summary")
-	p.click(`#seek input[name="to"][value="time"]`)
-	p.do(chromedp.SendKeys(chromedp.CSS(`#seek input[name="at-time"]`), "2026-11-28T"))
-	w.command("pause", "payments", "--reason", "a test")
-	p.until(`document.querySelector('button[aria-label="Preview of resume"]') !== null`)
-	require.Equal(t, "time", value[string](p, `document.querySelector('#seek input[name="to"]:checked').value`))
-	require.Equal(t, "2026-11-28T", value[string](p, `document.querySelector('#seek input[name="at-time"]').value`))
-	require.Equal(t, "at-time", value[string](p, `document.activeElement.name ?? ""`))
+	p.until(`document.querySelector("#seek").open`)
+}
+
+// chosen is the kind of place that the form of a seek has.
+func (p *tab) chosen() string {
+	p.t.Helper()
+	return value[string](p, `document.querySelector('#seek input[name="to"]:checked').value`)
 }
 
 func TestProcess_ADecisionOnWhatHasChangedIsNotMade(t *testing.T) {

@@ -232,18 +232,26 @@ func (p *tab) says(selector, text string) {
 	p.until(fmt.Sprintf("(document.querySelector(%q)?.innerText ?? '').includes(%q)", selector, text))
 }
 
-// click clicks an element, once it is there. The page may replace an element between the moment that it is found and the
-// click: then nothing was clicked, and the new one is.
+// click clicks an element, once it is there. The page may replace or move an element between the moment that it is found
+// and the click: then it was not clicked, and is clicked again.
 func (p *tab) click(selector string) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
+	arm := chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`(function () {
+		window.missed = true;
+		document.querySelector(%q).addEventListener("click", function () { window.missed = false; }, { capture: true, once: true });
+	})()`, selector))
 	for {
-		err := chromedp.Do(ctx, chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+		err := chromedp.Do(ctx, chromedp.WaitVisible(chromedp.CSS(selector)), arm, chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
 		if err != nil && ctx.Err() == nil && strings.Contains(err.Error(), "Could not find node with given id") {
 			continue
 		}
 		require.NoError(p.t, err, selector)
+		// Another page, which the click has opened, has no such word.
+		if missed, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("window.missed === true")); err == nil && missed {
+			continue
+		}
 		return
 	}
 }

@@ -127,6 +127,13 @@
     });
   }
 
+  // What is typed as a place chooses its kind.
+  function choose(field) {
+    var label = field.matches('input[type="text"]') && field.closest("label");
+    var radio = label && label.querySelector('input[type="radio"]');
+    if (radio) radio.checked = true;
+  }
+
   var typedIn = ""; // selects the field that had the focus before its part was replaced
 
   function typeOn() {
@@ -151,6 +158,24 @@
       var focused = old.contains(document.activeElement) ? document.activeElement.id : "";
       old.replaceWith(row);
       if (focused) document.getElementById(focused).focus({ preventScroll: true });
+    });
+  }
+
+  // A button whose part is replaced under the pressed pointer is not clicked: messages wait for the end of the press, and
+  // no longer than five seconds, since not every system tells that a menu was closed.
+  var pressed = 0, late = []; // a timer, and the messages
+
+  function hold(e) {
+    if (e.button !== 0) return;
+    clearTimeout(pressed);
+    pressed = setTimeout(release, 5000);
+  }
+
+  function release() {
+    setTimeout(function () { // after the click
+      clearTimeout(pressed);
+      pressed = 0;
+      late.splice(0).forEach(function (message) { message.source.dispatchEvent(new MessageEvent(message.type, { data: message.data })); });
     });
   }
 
@@ -230,7 +255,12 @@
   // --- at the start
 
   document.addEventListener("keydown", key);
-  document.addEventListener("input", function (e) { if (e.target.matches("[data-filter]")) filter(); });
+  document.addEventListener("input", function (e) {
+    if (e.target.matches("[data-filter]")) filter();
+    choose(e.target);
+  });
+  document.addEventListener("pointerdown", hold);
+  ["pointerup", "pointercancel"].forEach(function (end) { document.addEventListener(end, release); });
   document.addEventListener("change", function (e) {
     if (e.target.closest("[data-at-once]")) e.target.form.requestSubmit();
     if (e.target.matches("[data-all]")) {
@@ -267,7 +297,8 @@
   document.addEventListener("htmx:sseOpen", function () { root.setAttribute("data-live", "on"); });
   document.addEventListener("htmx:sseError", function () { root.setAttribute("data-live", "lost"); });
   document.addEventListener("htmx:sseBeforeMessage", function (e) {
-    if (e.detail.type === "series") fill(JSON.parse(e.detail.data));
+    if (pressed) late.push({ source: e.detail.target, type: e.detail.type, data: e.detail.data });
+    else if (e.detail.type === "series") fill(JSON.parse(e.detail.data));
     else if (e.detail.type === "rows") patch(e.detail.data);
     else return;
     e.preventDefault();
