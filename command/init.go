@@ -205,6 +205,9 @@ func (c *initCommand) guide(ctx context.Context, g guide) error {
 	}
 	findings, err := daemon.Doctor(ctx, config)
 	if err == nil {
+		findings = slices.DeleteFunc(findings, func(f daemon.Finding) bool { // cursors of other files
+			return f.Severity == daemon.Note && f.Process != "" && !slices.Contains(config.Names(), f.Process)
+		})
 		g.wrong = daemon.Wrong(findings)
 		fmt.Fprintln(g.w, "doctor finds:")
 		err = screen.NewPage(g.w, g.sys.look).Findings(findings)

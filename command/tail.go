@@ -12,7 +12,7 @@ type tailCommand struct {
 	Process string `arg:"" help:"Name of the process."`
 	Last    int    `short:"n" default:"10" placeholder:"N" help:"Begin with the last N records that the cursor has passed. Default: ${default}."`
 	Once    bool   `help:"End after those."`
-	Payload bool   `help:"Print the payload of each record, too, as its row has it now. Show has what amend gave to it."`
+	Payload bool   `help:"Print the payload of each record, too: what amend gave to it, else what its row has now."`
 	JSON    bool   `name:"json" help:"Print JSON, one line for each record and event."`
 }
 

@@ -83,7 +83,7 @@ func (s *Store) lockRow(ctx context.Context, conn *pgxpool.Conn, process string,
 	}
 	row, err := s.lockNow(ctx, conn, process, t)
 	if err == nil {
-		err = workable(row.Row)
+		err = row.Workable()
 	}
 	if err != nil {
 		return lockedRow{}, err
@@ -111,8 +111,9 @@ func (s *Store) lockNow(ctx context.Context, conn *pgxpool.Conn, process string,
 	return locked(last(results))
 }
 
-func workable(row Row) error {
-	switch row.State {
+// Workable returns why no worker may deliver in the row's state, ErrPaused or ErrHalted; nil if one may.
+func (r Row) Workable() error {
+	switch r.State {
 	case Paused:
 		return ErrPaused
 	case Halted:
@@ -197,7 +198,7 @@ func (s *Store) taken(result *pgconn.Result) (lockedRow, error) {
 	if row.Holder != s.config.Worker {
 		return lockedRow{}, ErrHeld
 	}
-	return row, workable(row.Row)
+	return row, row.Workable()
 }
 
 // takeOver starts an epoch and commits it before the first delivery. An uncommitted epoch would die with its

@@ -205,7 +205,7 @@ var errChanged = errors.New("the row changed between two transactions")
 func (l *Lease) asLeft(result *pgconn.Result) error {
 	row, err := locked(result)
 	if err == nil {
-		err = workable(row.Row)
+		err = row.Workable()
 	}
 	switch {
 	case errors.Is(err, ErrUnknown):

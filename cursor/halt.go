@@ -26,5 +26,5 @@ func (s *Store) stop(ctx context.Context, conn *pgxpool.Conn, row lockedRow, cla
 		return err
 	}
 	row.State = state
-	return workable(row.Row)
+	return row.Workable()
 }

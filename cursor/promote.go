@@ -132,7 +132,7 @@ VALUES ($1, $2, $3, $4, $5, $5, jsonb_build_object('from_sequence', $6::bigint, 
 // note is a further text for the audit row, or "".
 func (s *Store) Promote(ctx context.Context, process, server string, seen Seen, note string) error {
 	return s.settle(ctx, "note the promotion for", process, server, func(conn *pgxpool.Conn, row lockedRow) error {
-		if err := workable(row.Row); err != nil || !row.promoted() {
+		if err := row.Workable(); err != nil || !row.promoted() {
 			return err
 		}
 		next, err := row.Begun(time.Now())
@@ -184,7 +184,7 @@ func (s *Store) HaltClock(ctx context.Context, process string, h ClockHalt) erro
 		case row.Position != h.At:
 			return nil // the row moved since: look again
 		case row.Displaced() && (f.Class != ClassClock || f.Position <= h.From):
-			return workable(row.Row)
+			return row.Workable()
 		case !row.Displaced():
 			h.Reason = row.before(h.Reason)
 		}
@@ -212,7 +212,7 @@ func (s *Store) HaltReset(ctx context.Context, process string, h ResetHalt) erro
 		case row.Position < h.At:
 			return nil
 		case row.Displaced():
-			return workable(row.Row)
+			return row.Workable()
 		}
 		return s.stop(ctx, conn, row, ClassReset, row.Position, row.before(h.Reason))
 	})
@@ -226,7 +226,7 @@ func (s *Store) settle(ctx context.Context, verb, process, server string, f func
 			return err
 		}
 		if row.elsewhere() {
-			if err := workable(row.Row); err != nil {
+			if err := row.Workable(); err != nil {
 				return err
 			}
 			return s.stop(ctx, conn, row, ClassRestored, row.Position, row.restoredElsewhere())

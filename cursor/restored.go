@@ -120,7 +120,7 @@ func (s *Store) RestoredBeside(ctx context.Context, process string) (string, err
 func (s *Store) HaltBeside(ctx context.Context, process string) error {
 	return s.settle(ctx, "halt", process, "", func(conn *pgxpool.Conn, row lockedRow) error {
 		if row.Displaced() {
-			return workable(row.Row)
+			return row.Workable()
 		}
 		results, err := tables.Flush(ctx, conn.Conn(), s.db.Statement(besideSQL, process))
 		if err != nil {

@@ -15,7 +15,8 @@ const replayPatience = 20 * time.Millisecond
 // Replay delivers a dead letter of the process out of its turn, with the sequence of its earlier attempts, in
 // an epoch of its own. No other worker delivers meanwhile: a busy worker yields the row, and Replay waits
 // for that until ctx ends. The cursor stays where it is. A failure leaves the dead letter open; its error wraps
-// cursor.ErrNoDeadLetter or cursor.ErrMoved as the errors of the operator's Discard do. With d.DryRun nothing is sent.
+// cursor.ErrNoDeadLetter or cursor.ErrMoved as the errors of the operator's Discard do. With d.DryRun nothing is sent, and a process
+// that would refuse the replay refuses it.
 // Config.Prepare makes the record ready again.
 //
 // The process must be running (not paused or halted), and this Process must not run it at the same time.
@@ -31,7 +32,11 @@ func (p *Process) Replay(ctx context.Context, id int64, d cursor.Decision) error
 		return fmt.Errorf("replay dead letter %d: %w", id, errUnread)
 	}
 	if d.DryRun {
-		return nil
+		row, err := p.config.Store.Look(ctx, p.config.Process)
+		if err != nil {
+			return err
+		}
+		return row.Workable()
 	}
 	lease, err := p.claim(ctx)
 	if err != nil {

@@ -106,6 +106,11 @@ func TestAmend_DeliversAnotherPayloadOfAPoisonRecord(t *testing.T) {
 	require.Regexp(t, `(?m)^  sent +\{"amount":2\}\n  of the row +\{"amount":-2\}$`, shown)
 	require.Contains(t, run(0, "show", "a", "--id=2", "-c", config, "--payload", "--json"), `"amended_payload":"{\"amount\":2}"`)
 
+	tailed := run(0, "tail", "a", "-c", config, "--once", "--payload")
+	require.Regexp(t, `(?m)delivered  record 2, created [^,]+, amended by [^:]+: \{"amount":2\}$`, tailed)
+	require.Regexp(t, `(?m)delivered  record 3, created [^,]+: \{"amount":3\}$`, tailed)
+	require.Contains(t, run(0, "tail", "a", "-c", config, "--once", "--payload", "--json"), `"payload":"{\"amount\":-2}","amended_payload":"{\"amount\":2}"`)
+
 	history := run(0, "history", "a", "--json")
 	require.Contains(t, history, `"action":"amend"`)
 	require.Contains(t, history, "a typing error")

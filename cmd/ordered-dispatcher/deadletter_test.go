@@ -48,6 +48,15 @@ func TestDeadLetter_FromTheListToTheReceiver(t *testing.T) {
 	require.Regexp(t, `^dry run, nothing is changed\. Without --dry-run: record 1 of a, put aside at position (at\.int:\S+) after 1 attempt, would be delivered once more\n`+
 		`to do it only if it is still open: --expect='at\.int:\S+' instead of --dry-run\n$`, stdout)
 	expect := regexp.MustCompile(`--expect='(\S+)'`).FindStringSubmatch(stdout)[1]
+	code, _, stderr = do(t, address, "pause", "a", "--reason=a test")
+	require.Zero(t, code, stderr)
+	for _, more := range [][]string{{"--dry-run"}, {"--reason=the receiver is mended"}} {
+		code, stdout, stderr = do(t, address, append([]string{"dead-letter", "replay", "1", "-c", config}, more...)...)
+		require.Equal(t, 1, code, "a rehearsal refuses what the replay would: %s", stdout)
+		require.Contains(t, stderr, "the process is paused; let it run first")
+	}
+	code, _, stderr = do(t, address, "resume", "a")
+	require.Zero(t, code, stderr)
 	code, _, stderr = do(t, address, "dead-letter", "replay", "2", "-c", config, "--expect", expect)
 	require.Equal(t, 1, code)
 	require.Contains(t, stderr, "nothing was changed: `ordered-dispatcher dead-letter list --wide` shows the positions")

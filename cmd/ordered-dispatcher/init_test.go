@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -231,4 +232,25 @@ func TestInit_KeepsThePasswordOut(t *testing.T) {
 		code, _, _ := do(t, address, append([]string{"init"}, args...)...)
 		require.Equal(t, 2, code)
 	}
+}
+
+// The cursors of other files are no business of the file that init writes, and doctor does not propose to give up one that
+// a worker runs.
+func TestInit_LeavesTheCursorsOfOtherFilesAlone(t *testing.T) {
+	t.Parallel()
+	address, pool := database(t, 1)
+	config := named(t, "a", ", start: beginning")
+	must(t, address, "run", "--drain", "-c", config)
+	pgtest.Exec(t, pool, `CREATE TABLE public.visits (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY)`)
+	path := filepath.Join(t.TempDir(), "dispatcher.yaml")
+	stdout := must(t, address, "init", "--table", "public.visits", "--sink", "stdout", "-o", path)
+	require.Contains(t, stdout, "doctor finds:")
+	require.NotContains(t, stdout, "process forget")
+	require.Contains(t, must(t, address, "doctor", "-c", path), "process forget a")
+	worker := start(t, address, "run", "-c", config)
+	require.Eventually(t, func() bool { // once it has announced itself
+		return strings.Contains(must(t, address, "doctor", "-c", path), "a: note: the cursor is of another file, whose worker runs now\n")
+	}, patience, 100*time.Millisecond)
+	require.NotContains(t, must(t, address, "doctor", "-c", path), "process forget")
+	worker.stop()
 }

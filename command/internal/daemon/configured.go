@@ -275,7 +275,7 @@ func (c *crew) announce() error {
 	}
 	c.refuseNewNames()
 	c.serverRun, _ = c.config.serverRun(c.ctx, c.pool)
-	left, err := c.announceAll(c.config.Processes)
+	left, err := c.announceAll(c.begins())
 	if denied(err) {
 		c.log.Warn(grantsFix, "err", err)
 	}
@@ -308,7 +308,7 @@ func (c *crew) announceAs(user string) {
 		case user = <-c.config.renewal.newUsers():
 		default:
 		}
-		for _, p := range c.config.Processes {
+		for _, p := range c.begins() {
 			if err := c.config.noteWatched(c.ctx, c.pool, p, c.store.Worker(), user); err != nil {
 				return retry.RetryableError(err)
 			}
@@ -324,7 +324,7 @@ func (c *crew) announceAnew() {
 	if err != nil || run == c.serverRun {
 		return
 	}
-	for _, p := range c.config.Processes {
+	for _, p := range c.begins() {
 		if c.config.noteWatched(c.ctx, c.pool, p, c.store.Worker(), "") != nil {
 			return // until the next look
 		}

@@ -29,7 +29,7 @@ func (d *doctor) cursors(ctx context.Context) (rows []cursor.Row) {
 	if d.tableless {
 		return nil
 	}
-	d.unlisted(rows)
+	d.unlisted(ctx, rows)
 	d.restored(rows)
 	d.check(ctx, "", d.lockers)
 	d.check(ctx, "", func(ctx context.Context) error { return d.identity(ctx, rows) })
@@ -50,8 +50,13 @@ func (d *doctor) restored(rows []cursor.Row) {
 }
 
 // unlisted notes cursors that the file does not have.
-func (d *doctor) unlisted(rows []cursor.Row) {
+func (d *doctor) unlisted(ctx context.Context, rows []cursor.Row) {
+	watched, _ := d.config.presence(ctx, d.pool) // without the right, nobody is known to run them
 	for _, name := range unlisted(d.config, rows) {
+		if watched[name].live {
+			d.find(name, Note, "", "the cursor is of another file, whose worker runs now")
+			continue
+		}
 		d.find(name, Note, fmt.Sprintf("if no other file runs it: `ordered-dispatcher process rename %s NEW` if the process has another name now, "+
 			"`ordered-dispatcher process forget %[1]s --reason …` if there is none any more", visible.Shell(name)),
 			"the cursor is in the database, and the file has no such process: it has %s", oneOf(d.config.Names()))

@@ -72,6 +72,12 @@ func (c *crew) refuseNewNames() {
 	}
 }
 
+// begins returns the processes that begin. The others leave no word in the audit: what stands there is of the cursor's
+// own past.
+func (c *crew) begins() []Process {
+	return slices.DeleteFunc(slices.Clone(c.config.Processes), func(p Process) bool { return c.renamed[p.Name] != nil })
+}
+
 // earlierNames returns the cursors that a process without one may have left under an earlier name, if its table holds
 // records. Those of the second result had the same source and the same sink, or recorded calls for it. A question that fails finds none.
 func (c Config) earlierNames(ctx context.Context, pool *pgxpool.Pool, p Process) (names, same []string) {

@@ -123,7 +123,7 @@ func (p *page) stretch(ctx context.Context, s operator.Stretch) error {
 			return err
 		}
 		within := slices.DeleteFunc(read.Records, func(r processor.Record) bool { return r.Position > s.UpTo })
-		amended, err := p.amended(ctx, within)
+		amended, err := amendments(ctx, p.op, p.row, within)
 		if err != nil {
 			return err
 		}
@@ -131,8 +131,8 @@ func (p *page) stretch(ctx context.Context, s operator.Stretch) error {
 			if p.full() {
 				break
 			}
-			if record, err = p.amend(record, amended); err != nil {
-				return err
+			if a, found := amended[record.Position]; found {
+				record = record.Amend(a.Payload)
 			}
 			if err := p.record(ctx, record, max(1, p.row.Sequence), 1); err != nil {
 				return err
@@ -148,31 +148,6 @@ func (p *page) stretch(ctx context.Context, s operator.Stretch) error {
 		}
 	}
 	return nil
-}
-
-// amended returns the amendments of records.
-func (p *page) amended(ctx context.Context, records []processor.Record) ([]cursor.Amendment, error) {
-	if len(records) == 0 {
-		return nil, nil
-	}
-	return p.op.Amendments(ctx, p.process.Name, records[0].Position, records[len(records)-1].Position)
-}
-
-// amend gives a record the payload that an operator gave to it.
-func (p *page) amend(r processor.Record, all []cursor.Amendment) (processor.Record, error) {
-	for _, a := range all {
-		if a.Position != r.Position || r.Fault != nil {
-			continue
-		}
-		history, err := p.row.Histories.At(r.Position)
-		if err != nil {
-			return r, err
-		}
-		if d := (processor.Delivery{Record: r, History: history}); d.DedupKey() == a.DedupKey {
-			return r.Amend(a.Payload), nil
-		}
-	}
-	return r, nil
 }
 
 func (p *page) full() bool { return p.left <= 0 || p.bytes <= 0 }

@@ -289,6 +289,7 @@ func TestRun_RefusesANewNameWhoseStartWasLeftInTheFile(t *testing.T) {
 	err = daemon.Run(t.Context(), quiet(daemon.RunConfig{Config: renamed}))
 	require.ErrorContains(t, err, warning, "without --drain, too")
 	require.Equal(t, 0, count(t, pool, "SELECT count(*) FROM od.cursor WHERE process_name = 'renamed'"))
+	require.Equal(t, 0, count(t, pool, "SELECT count(*) FROM od.cursor_event WHERE process_name = 'renamed'"))
 	require.Contains(t, problems(doctor(t, renamed)), warning+" has the same table and the same sink (a, second)", "doctor says what run will")
 
 	other := drainLog(t, configure(t, pgtest.URL(t), strings.NewReplacer("a:", "filtered:", "{start: beginning, source: {", "{start: beginning, source: {where: id > 1, ").Replace(started)))

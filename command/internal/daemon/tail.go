@@ -50,6 +50,9 @@ type Tailed struct {
 	Process string // set with "new"
 	// Record is set for a record, with its payload only if that was asked for.
 	Record *processor.Record
+	// Amendment is what an operator gave to the Record, which was sent instead of its payload; nil without that, without
+	// TailConfig.Payload, and with "passed".
+	Amendment *cursor.Amendment
 	// Failure is set with "failed".
 	Failure *cursor.Failure
 	// Event is the event, or the one by which a record was passed.
@@ -154,7 +157,7 @@ func (t *tail) begin(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		err = t.records(ctx, after, row.Position, func(r processor.Record) *operator.Event { return passage.Fate(r.Position).Omitted })
+		err = t.records(ctx, after, row, func(r processor.Record) *operator.Event { return passage.Fate(r.Position).Omitted })
 		if err != nil {
 			return err
 		}
@@ -231,7 +234,7 @@ func (t *tail) look(ctx context.Context) error {
 			t.at = min(t.at, e.To, row.Position) // the records after it come again
 		}
 	}
-	err = t.records(ctx, t.at, row.Position, func(r processor.Record) *operator.Event { return omitting(events, r.Position) })
+	err = t.records(ctx, t.at, row, func(r processor.Record) *operator.Event { return omitting(events, r.Position) })
 	if err != nil {
 		return err
 	}
@@ -272,10 +275,10 @@ func omitting(events []operator.Event, at cursor.Position) *operator.Event {
 	return nil
 }
 
-// records shows those after one position, up to another.
-func (t *tail) records(ctx context.Context, after, upTo cursor.Position, omitted func(processor.Record) *operator.Event) error {
-	for after < upTo {
-		all, err := t.page(ctx, after, upTo)
+// records shows those after a position that the cursor of a row has passed.
+func (t *tail) records(ctx context.Context, after cursor.Position, row cursor.Row, omitted func(processor.Record) *operator.Event) error {
+	for after < row.Position {
+		all, amended, err := t.page(ctx, after, row)
 		if err != nil {
 			return err
 		}
@@ -285,6 +288,9 @@ func (t *tail) records(ctx context.Context, after, upTo cursor.Position, omitted
 				what = "passed"
 			}
 			one := Tailed{What: what, Record: &r, Event: event}
+			if a, found := amended[r.Position]; found && event == nil {
+				one.Amendment = &a
+			}
 			if t.prompt {
 				one.At = time.Now()
 			}
@@ -297,21 +303,23 @@ func (t *tail) records(ctx context.Context, after, upTo cursor.Position, omitted
 			break
 		}
 	}
-	t.at = upTo
+	t.at = row.Position
 	return nil
 }
 
-// page reads the next records.
-func (t *tail) page(ctx context.Context, after, upTo cursor.Position) ([]processor.Record, error) {
+// page reads the next records and, with their payloads, what operators gave to them.
+func (t *tail) page(ctx context.Context, after cursor.Position, row cursor.Row) ([]processor.Record, map[cursor.Position]cursor.Amendment, error) {
 	if t.source == nil {
-		span, err := t.keys.Between(ctx, after, upTo, tailPage)
-		return span.Records, err
+		span, err := t.keys.Between(ctx, after, row.Position, tailPage)
+		return span.Records, nil, err
 	}
 	page, err := t.source.Read(ctx, after, tailPage)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return slices.DeleteFunc(page.Records, func(r processor.Record) bool { return r.Position > upTo }), nil
+	all := slices.DeleteFunc(page.Records, func(r processor.Record) bool { return r.Position > row.Position })
+	amended, err := amendments(ctx, t.op, row, all)
+	return all, amended, err
 }
 
 // failure shows an attempt that failed, once.

@@ -20,7 +20,10 @@ type tailedJSON struct {
 	Error     string     `json:"error,omitempty"`
 	Actor     string     `json:"actor,omitempty"`
 	Reason    string     `json:"reason,omitempty"`
-	Payload   *string    `json:"payload,omitempty"`
+	Payload   *string    `json:"payload,omitempty"` // of the row
+	Base64    string     `json:"payload_base64,omitempty"`
+	Sent      *string    `json:"amended_payload,omitempty"` // sent instead of it
+	SentB64   string     `json:"amended_payload_base64,omitempty"`
 }
 
 // PrintTailedJSON writes a line of JSON.
@@ -28,10 +31,10 @@ func PrintTailedJSON(w io.Writer, o Tailed) error {
 	line := tailedJSON{At: known(o.At), What: o.What, Error: o.Problem}
 	if r := o.Record; r != nil {
 		line.RecordID, line.Position, line.CreatedAt = r.ID, string(r.Position), known(r.CreatedAt)
-		if r.Payload != nil {
-			payload := string(r.Payload)
-			line.Payload = &payload
-		}
+		line.Payload, line.Base64 = inJSON(r.Payload)
+	}
+	if a := o.Amendment; a != nil {
+		line.Sent, line.SentB64 = inJSON(a.Payload)
 	}
 	if f := o.Failure; f != nil {
 		line.RecordID, line.Position, line.Attempts, line.Error = f.RecordID, string(f.Position), f.Attempts, f.Error

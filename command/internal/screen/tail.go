@@ -2,19 +2,26 @@ package screen
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// tailTime is the time of day of a line.
-const tailTime = "15:04:05.000"
+// moment is a time of day in UTC, with its day if that is not today.
+func moment(at time.Time) string {
+	const clock = "15:04:05.000"
+	if at = at.UTC(); at.Format(time.DateOnly) != time.Now().UTC().Format(time.DateOnly) {
+		return at.Format(time.DateOnly + " " + clock)
+	}
+	return at.Format(clock)
+}
 
 // Tailed prints one thing that happened to a process.
 func (p Page) Tailed(o daemon.Tailed) error {
 	at := "-"
 	if !o.At.IsZero() {
-		at = o.At.UTC().Format(tailTime)
+		at = moment(o.At)
 	}
 	head := fmt.Sprintf("%-12s %-10s ", at, visible.Line(o.What))
 	return p.print(p.hang(head, visible.Inline(detail(o))))
@@ -25,10 +32,13 @@ func detail(o daemon.Tailed) string {
 	case o.Record != nil:
 		text := "record " + visible.Short(o.Record.ID)
 		if !o.Record.CreatedAt.IsZero() {
-			text += ", created " + o.Record.CreatedAt.Format(tailTime)
+			text += ", created " + moment(o.Record.CreatedAt)
 		}
 		if o.Event != nil {
 			text += ", by " + o.Event.Action
+		}
+		if o.Amendment != nil {
+			return text + ", amended by " + visible.Line(o.Amendment.Actor) + ": " + visible.Line(string(o.Amendment.Payload))
 		}
 		if o.Record.Payload != nil {
 			text += ": " + visible.Line(string(o.Record.Payload))
