@@ -100,6 +100,7 @@ func TestProcessForget_NamesTheWorkerThatRunsIt(t *testing.T) {
 	}, patience, 100*time.Millisecond)
 	must(t, address, "process", "forget", "a", "--reason=a test")
 	worker.stderr.until(t, 1, "cannot work")
+	require.Contains(t, strings.Join(strings.Fields(must(t, address, "status", "-c", config)), " "), "and a worker runs it: one that ran then delivers nothing until it is started again")
 	execute(t, pool, "INSERT INTO public.bookings (customer) VALUES ('c')")
 	worker.stop()
 	require.Empty(t, worker.stdout.String())

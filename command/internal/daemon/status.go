@@ -206,6 +206,14 @@ func (s *Status) see(workers presence) {
 	s.absent = workers.absent(s.Process) && !s.New && !slices.ContainsFunc(s.lockers, s.leads)
 }
 
+// Worker is the worker that delivers, or did last; "" if it is known that no worker runs the process.
+func (s Status) Worker() string {
+	if s.absent {
+		return ""
+	}
+	return s.Holder
+}
+
 func names(all []Status) []string {
 	var names []string
 	for _, s := range all {

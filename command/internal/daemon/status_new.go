@@ -38,7 +38,7 @@ func (r *StatusReader) unborn(ctx context.Context, s *Status, source *table.Sour
 		s.Problem = fmt.Sprintf("it has no cursor. A standby was promoted or the database restored, so if the process has delivered before, its cursor is lost: start no worker for it before you have compared "+
 			"what its receiver has with the table, and made the cursor there with `ordered-dispatcher seek %s -c FILE --to-id ID --reason …`. If it has never run: start `ordered-dispatcher run`", visible.Shell(s.Process)) + renamedAndLost(s.Process, left)
 	default:
-		s.Problem = r.first(ctx, s.Process)
+		s.Problem = r.first(ctx, *s)
 	}
 }
 
@@ -69,13 +69,20 @@ func (r *StatusReader) noStart(ctx context.Context, process string, source *tabl
 }
 
 // first describes what a process needs whose first worker makes its cursor. It knows when run would refuse to.
-func (r *StatusReader) first(ctx context.Context, process string) string {
-	p, _ := r.written(process) // earlierNames compares it with what run noted, which has no defaults
+func (r *StatusReader) first(ctx context.Context, s Status) string {
+	p, _ := r.written(s.Process) // earlierNames compares it with what run noted, which has no defaults
 	if _, same := r.config.Config.earlierNames(ctx, r.pool, p); p.Start != "" && len(same) > 0 {
 		return newNameError(p, same).Error()
 	}
-	if _, _, err := r.store.Forgotten(ctx, process); err == nil {
+	_, _, err := r.store.Forgotten(ctx, s.Process)
+	switch given := err == nil; {
+	case given && s.live:
+		return "its cursor was given up, and a worker runs it: one that ran then delivers nothing until it is started again"
+	case given:
 		return "its cursor was given up, and no worker has run it since: start `ordered-dispatcher run`"
+	case s.live:
+		return "its worker makes its cursor now"
+	default:
+		return "no worker has run it yet: start `ordered-dispatcher run`"
 	}
-	return "no worker has run it yet: start `ordered-dispatcher run`"
 }

@@ -31,7 +31,7 @@ func (p Page) Status(all []daemon.Status, rates map[string]float64) error {
 		}
 		state := s.Word()
 		row := []Cell{{Text: visible.Line(s.Process)}, {state, StateColour(state)}, {Text: Waiting(s)}, {Text: Oldest(s)}, {Text: rate},
-			{Text: Dash(s.Holder)}, {Text: LastRecord(s)}}
+			{Text: Dash(s.Worker())}, {Text: LastRecord(s)}}
 		if wide {
 			row = append(row, Cell{Text: strconv.FormatInt(s.Sequence, 10)}, Cell{Text: fmt.Sprint(s.Epoch)}, Cell{Text: Dash(visible.Cut(string(s.Position)))})
 		}

@@ -65,7 +65,7 @@ func (m *model) detail(s daemon.Status) []string {
 	field("waiting", fmt.Sprintf("%s, the oldest for %s", screen.Waiting(s), screen.Oldest(s)))
 	field("rate", strings.TrimRight(trace.rateText()+"  "+trace.curve(curveWidth(m.page.Width)), " "))
 	field("time left", trace.leftText())
-	field("worker", screen.Dash(s.Holder))
+	field("worker", screen.Dash(s.Worker()))
 	field("last record", fmt.Sprintf("%s, number %d, epoch %d", screen.LastRecord(s), s.Sequence, s.Epoch))
 	field("position", screen.Dash(visible.Cut(string(s.Position))))
 	if f := s.Failure; f != nil {

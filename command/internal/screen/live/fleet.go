@@ -168,7 +168,7 @@ func (m *model) list(rows []daemon.Status) []string {
 		cells := []screen.Cell{{Text: mark + visible.Line(s.Process)}, {Text: state, Colour: screen.StateColour(state)}, {Text: screen.Waiting(s)}, {Text: screen.Oldest(s)},
 			{Text: trace.rateText()}, {Text: trace.curve(curveWidth(m.page.Width)), Colour: screen.Cyan}, {Text: trace.leftText()}}
 		if wide {
-			cells = append(cells, screen.Cell{Text: screen.Dash(s.Holder)}, screen.Cell{Text: screen.LastRecord(s)})
+			cells = append(cells, screen.Cell{Text: screen.Dash(s.Worker())}, screen.Cell{Text: screen.LastRecord(s)})
 		}
 		grid.Add(cells...)
 	}
