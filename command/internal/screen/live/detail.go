@@ -2,6 +2,7 @@ package live
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -70,7 +71,7 @@ func (m *model) detail(s daemon.Status) []string {
 	field("position", screen.Dash(visible.Cut(string(s.Position))))
 	if f := s.Failure; f != nil {
 		lines = append(lines, "")
-		m.failure(*f, field)
+		m.failure(s, *f, field)
 	}
 	if m.head != nil {
 		return append(lines, m.payload()...)
@@ -83,9 +84,13 @@ func (m *model) detail(s daemon.Status) []string {
 }
 
 // failure describes the failing record.
-func (m *model) failure(f cursor.Failure, field func(name, text string)) {
+func (m *model) failure(s daemon.Status, f cursor.Failure, field func(name, text string)) {
 	field("failing", "record "+screen.Dash(visible.Cut(f.RecordID)))
-	field("cause", fmt.Sprintf("%s: %s", visible.Line(string(f.Class)), visible.Line(f.Error)))
+	cause := visible.Line(string(f.Class))
+	if said := visible.Line(f.Error); m.head != nil || !slices.ContainsFunc(s.Notes(), func(note string) bool { return strings.Contains(note, said) }) {
+		cause += ": " + said // the notes below have it elsewhere
+	}
+	field("cause", cause)
 	field("attempts", fmt.Sprintf("%d, the first %s, the last %s", f.Attempts, clock(f.First), clock(f.Last)))
 	switch wait := f.Wait - max(0, m.now.Sub(m.seen)); {
 	case m.halted():

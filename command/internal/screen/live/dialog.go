@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"unicode/utf8"
 
@@ -35,6 +36,7 @@ type dialog struct {
 	outcome daemon.Outcome // of the dry run, and then of the decision
 	err     error
 	reason  string
+	missing bool // it was asked for, and nothing was typed
 }
 
 // outcomeMsg is the answer to a decision of a dialog.
@@ -75,23 +77,43 @@ func (d *dialog) answered(msg outcomeMsg) {
 // pressed takes a key. It reports whether the dialog is over.
 func (d *dialog) pressed(key tea.KeyPressMsg) (cmd tea.Cmd, done bool) {
 	switch name := key.String(); {
+	case d.stage == deciding: // it may be done already: its answer is waited for
 	case name == "esc" || d.stage == told:
 		d.cancel()
 		return nil, true
 	case d.stage != asking:
-	case name == "enter" && strings.TrimSpace(d.reason) != "":
+	case name == "enter" && strings.TrimSpace(d.reason) == "":
+		d.missing = true
+	case name == "enter":
 		d.stage = deciding
-		expect := d.outcome.Expect
-		return d.decide(cursor.Decision{Reason: strings.TrimSpace(d.reason), Expect: &expect}), false
+		return d.decide(d.decision()), false
 	case name == "backspace":
 		_, size := utf8.DecodeLastRuneInString(d.reason)
 		d.reason = d.reason[:len(d.reason)-size]
 	case name == "ctrl+u":
 		d.reason = ""
-	case len(d.reason) < maxReason:
-		d.reason += typed(key.Text)
+	default:
+		d.write(key.Text)
 	}
 	return nil, false
+}
+
+// decision is what was rehearsed. A retry expects the record that the dry run saw. A pause and a resume do the same to any
+// record, and a busy process is at another one when the reason is typed.
+func (d *dialog) decision() cursor.Decision {
+	decision := cursor.Decision{Reason: strings.TrimSpace(d.reason)}
+	if d.verb == Retry {
+		decision.Expect = &d.outcome.Expect
+	}
+	return decision
+}
+
+// write adds typed or pasted text to the reason.
+func (d *dialog) write(text string) {
+	text = typed(text)
+	if d.stage == asking && len(d.reason)+len(text) <= maxReason {
+		d.reason += text
+	}
 }
 
 // maxReason bounds the reason, in bytes.
@@ -113,12 +135,17 @@ func (d *dialog) lines(page screen.Page) []string {
 		}
 		lines = append(lines, "")
 		say("reason: " + d.reason + "█")
+		if d.missing && strings.TrimSpace(d.reason) == "" {
+			say("the reason is missing: the history keeps it")
+		}
 		return append(lines, "", "enter do it   esc leave it, nothing is changed")
 	case deciding:
-		say("waiting for the worker's next checkpoint …")
-		return append(lines, "", "esc leave it")
+		say("waiting for the worker's next checkpoint, or for half a minute …")
+		return append(lines, "")
 	}
 	switch {
+	case errors.Is(d.err, cursor.ErrUncertain):
+		say(page.Paint(screen.Red, "not known whether it is done: ") + plain(d.err))
 	case d.err != nil:
 		say(page.Paint(screen.Red, "not done: ") + plain(d.err))
 	default:

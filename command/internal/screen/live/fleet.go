@@ -24,9 +24,17 @@ func (m *model) View() tea.View {
 // frame returns the lines of the screen: a first line, the page, and a last line with the keys.
 func (m *model) frame() string {
 	body, keys := m.body()
-	room := m.high - 2
+	room := max(0, m.high-2)
+	scrolls := m.open && m.dialog == nil && !m.help
+	if scrolls {
+		m.down = max(0, min(m.down, len(body)-room))
+		body = body[m.down:]
+	}
 	if len(body) > room {
 		body = append(body[:max(0, room-1)], "…")
+		if scrolls && room > 0 {
+			body[room-1] = "… PgDn shows the rest"
+		}
 	}
 	for len(body) < room {
 		body = append(body, "")
@@ -48,24 +56,25 @@ func (m *model) body() (lines []string, keys string) {
 	case m.help:
 		return strings.Split(help, "\n"), "any key: back"
 	case m.open && ok:
-		return m.detail(s), "esc back   ↑↓ other process   v payload   p pause   r retry   ? help   q quit"
+		return m.detail(s), "esc back   ↑↓ other process   v payload   p " + string(m.pauses()) + "   r retry   ? help   q quit"
 	default:
-		return m.fleet(), "↑↓ move   enter open   p pause   r retry   ? help   q quit"
+		return m.fleet(), "↑↓ move   enter open   p " + string(m.pauses()) + "   r retry   ? help   q quit"
 	}
 }
 
 const help = `
   ↑ ↓  k j     move to another process; also PgUp, PgDn, Home, End
+               (in a process, PgUp and PgDn show its other lines)
   enter        open the process: its failing record, attempts, next attempt
   esc          back
   v            in a process: show the payload of the next record, or hide it
   p            pause the process, or resume it
   r            try the failing record again, or let a halted process go on
   ?            this page
-  q  ctrl+c    quit; nothing is changed by that
+  q  ctrl+c    quit; a decision that waits for its worker may be done then
 
   p and r first show what they would do. Then they ask for the reason, which
-  the history keeps. They do nothing if the cursor has moved since.
+  the history keeps. A retry does nothing if the cursor has moved since.
 
   What needs a person comes first: halted, cannot read, failing, no worker.
   LEFT is how long the records that wait take, if they become fewer as in the
@@ -122,7 +131,10 @@ func curveWidth(page int) int {
 // fleet returns the list of all processes, and what is known of the chosen one.
 func (m *model) fleet() []string {
 	if len(m.all) == 0 {
-		if m.seen.IsZero() {
+		switch {
+		case m.away != nil:
+			return append([]string{""}, folded(m.away.text, m.page.Width)...)
+		case m.seen.IsZero():
 			return nil
 		}
 		return []string{"", "no cursors yet: the first `ordered-dispatcher run` makes one for each process"}

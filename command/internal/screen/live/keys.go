@@ -32,15 +32,15 @@ func (m *model) pressed(key tea.KeyPressMsg) tea.Cmd {
 	case "down", "j":
 		m.move(1)
 	case "pgup":
-		m.move(-m.room())
+		m.turn(-1)
 	case "pgdown":
-		m.move(m.room())
+		m.turn(1)
 	case "home", "g":
 		m.move(-len(m.all))
 	case "end", "G", "shift+g":
 		m.move(len(m.all))
 	case "enter", "right", "l":
-		m.open = m.at() >= 0
+		m.open, m.down = m.at() >= 0, 0
 	case "esc", "left", "h", "backspace":
 		m.open, m.head = false, nil
 	case "v":
@@ -61,6 +61,15 @@ func (m *model) pauses() Verb {
 	return Pause
 }
 
+// turn shows other lines of the open process, or moves in the list, by pages.
+func (m *model) turn(pages int) {
+	if m.open {
+		m.down = max(0, m.down+pages*max(1, m.high-4)) // the frame bounds it
+		return
+	}
+	m.move(pages * m.room())
+}
+
 // move goes to another process, which is open if this one is.
 func (m *model) move(by int) {
 	if len(m.all) == 0 {
@@ -68,7 +77,7 @@ func (m *model) move(by int) {
 	}
 	to := min(max(m.at()+by, 0), len(m.all)-1)
 	if m.all[to].Process != m.chosen {
-		m.chosen, m.head = m.all[to].Process, nil
+		m.chosen, m.head, m.down = m.all[to].Process, nil, 0
 	}
 }
 

@@ -30,6 +30,7 @@ type model struct {
 
 	chosen string // the process under the cursor
 	top    int    // the first line of the list that is shown
+	down   int    // lines of the open process above those that are shown
 	open   bool   // the chosen process fills the page
 	head   *head  // its next record, if it was asked for
 	dialog *dialog
@@ -93,6 +94,10 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if m.dialog != nil {
 			m.dialog.answered(msg)
 		}
+	case tea.PasteMsg:
+		if m.dialog != nil {
+			m.dialog.write(msg.Content)
+		}
 	case tea.KeyPressMsg:
 		return m, m.pressed(msg)
 	case *fault:
@@ -139,7 +144,7 @@ func (m *model) looked(msg lookMsg) tea.Cmd {
 	}
 	m.traces = traces
 	if m.at() < 0 && len(m.all) > 0 {
-		m.chosen, m.open, m.head = m.all[0].Process, false, nil
+		m.chosen, m.open, m.head, m.down = m.all[0].Process, false, nil, 0
 	}
 	return nil
 }

@@ -180,6 +180,7 @@ func TestView_ADecisionShowsItsDryRunAsksForAReasonAndCarriesTheVersion(t *testi
 	require.True(t, decided[0].DryRun)
 	press(t, m, "enter", " ", "enter")
 	require.Len(t, decided, 1, "without a reason nothing is done")
+	require.Contains(t, m.frame(), "the reason is missing")
 	press(t, m, "o", "q", "backspace", "k", "enter")
 	require.Len(t, decided, 2)
 	expect := cursor.Position("int:00000000000000004711")
@@ -194,6 +195,49 @@ func TestView_ADecisionShowsItsDryRunAsksForAReasonAndCarriesTheVersion(t *testi
 	press(t, m, "j", "j", "p")
 	require.Equal(t, Resume, m.dialog.verb, "a paused process is resumed")
 	require.Equal(t, "audit", m.dialog.process)
+}
+
+// A busy process is at another record when the reason is typed.
+func TestView_APauseExpectsNoPosition(t *testing.T) {
+	t.Parallel()
+	var decided []cursor.Decision
+	m := watching(t, 80, 24, backend(&decided))
+	press(t, m, "p")
+	m.Update(tea.PasteMsg{Content: "the receiver\x1b[2J\nmoves"})
+	require.Contains(t, m.frame(), "reason: the receiver[2Jmoves█", "a paste is typed, without what moves the terminal")
+	press(t, m, "enter")
+	require.Equal(t, cursor.Decision{Actor: "ann", Reason: "the receiver[2Jmoves"}, decided[1])
+}
+
+// A decision that is on its way may be done already.
+func TestView_TheAnswerToADecisionIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	var decided []cursor.Decision
+	m := watching(t, 80, 24, backend(&decided))
+	press(t, m, "r", "o", "k")
+	_, decide := m.Update(tea.KeyPressMsg{Code: tea.KeyEnter})
+	press(t, m, "esc", "q")
+	require.Equal(t, deciding, m.dialog.stage)
+	m.Update(decide())
+	require.Contains(t, m.frame(), "record 4711 of booking_sms is tried again at once")
+	m.dialog.err = fmt.Errorf("commit: %w", cursor.ErrUncertain)
+	require.Contains(t, m.frame(), "not known whether it is done: commit: ")
+}
+
+func TestView_AProcessThatDoesNotFitIsTurnedByPages(t *testing.T) {
+	t.Parallel()
+	m := watching(t, 80, 14, backend(new([]cursor.Decision)))
+	press(t, m, "enter")
+	require.Contains(t, m.frame(), "… PgDn shows the rest")
+	require.NotContains(t, m.frame(), "skip booking_sms")
+	for range 3 {
+		m.Update(tea.KeyPressMsg{Code: tea.KeyPgDown})
+	}
+	require.Contains(t, m.frame(), "skip booking_sms")
+	for range 2 {
+		m.Update(tea.KeyPressMsg{Code: tea.KeyPgUp})
+	}
+	require.Contains(t, m.frame(), "halted\n", "its first line")
 }
 
 func TestView_APayloadIsShownOnAKeyAlone(t *testing.T) {
@@ -221,6 +265,10 @@ func TestView_ADatabaseThatIsAwayLeavesTheLastLook(t *testing.T) {
 	require.Contains(t, m.frame(), "booking_sms")
 	seen(m, noon.Add(50*time.Second), fleetOf(50), nil)
 	require.NotContains(t, m.frame(), "no answer")
+
+	fresh := newModel(t.Context(), Backend{}, screen.Page{Width: 40})
+	seen(fresh, noon, nil, errors.New("connection refused; start the server, or correct host and port"))
+	require.Contains(t, fresh.frame(), "correct host and port", "whole, if there is nothing else to show")
 
 	m.looking = true
 	m.Update(tickMsg(noon.Add(58 * time.Second)))

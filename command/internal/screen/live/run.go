@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/screen"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 // Run shows the view on a terminal until a person quits it or ctx ends. It returns the error that ended it.
@@ -21,10 +22,16 @@ func Run(ctx context.Context, backend Backend, page screen.Page, in io.Reader, o
 	stop := context.AfterFunc(ctx, program.Quit)
 	defer stop()
 	_, err := program.Run()
-	if m.err != nil {
+	switch {
+	case m.err != nil:
 		return m.err
+	case err == nil && m.dialog != nil && m.dialog.stage == deciding:
+		name := visible.Shell(m.dialog.process)
+		return fmt.Errorf("the view ended before the answer to %s %s, so it is not known whether it is done: `ordered-dispatcher history %s` says so",
+			m.dialog.verb, name, name)
+	default:
+		return err
 	}
-	return err
 }
 
 // fault is a panic of a command.

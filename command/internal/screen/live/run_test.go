@@ -16,6 +16,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/screen"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 )
 
 // terminal returns a real terminal: where a program reads and writes, and what a person sees and types.
@@ -97,6 +98,28 @@ func TestRun_APanicLeavesTheTerminalAsItWas(t *testing.T) {
 	require.ErrorContains(t, err, "the view has failed: a fault of ours; please report it")
 	require.ErrorContains(t, err, "run_test.go", "where")
 	require.ErrorContains(t, err, "`ordered-dispatcher status` works without it")
+}
+
+func TestRun_ADecisionWithoutAnAnswerIsNotKnown(t *testing.T) {
+	t.Parallel()
+	backend := backend(new([]cursor.Decision))
+	backend.Look = func(context.Context) ([]daemon.Status, error) { return fleetOf(1), nil }
+	rehearse := backend.Decide
+	backend.Decide = func(ctx context.Context, v Verb, process string, d cursor.Decision) (daemon.Outcome, error) {
+		if d.DryRun {
+			return rehearse(ctx, v, process, d)
+		}
+		<-ctx.Done()
+		return daemon.Outcome{}, ctx.Err()
+	}
+	err := whole(t, t.Context(), backend, func(person *os.File, seen *display) {
+		for _, step := range []struct{ shown, keys string }{{"booking_sms", "r"}, {"dry run", "ok\r"}, {"waiting for the worker", "\x03"}} {
+			shows(t, seen, step.shown)
+			_, err := person.WriteString(step.keys)
+			require.NoError(t, err)
+		}
+	})
+	require.EqualError(t, err, "the view ended before the answer to retry booking_sms, so it is not known whether it is done: `ordered-dispatcher history booking_sms` says so")
 }
 
 func TestRun_WrongUseEndsIt(t *testing.T) {
