@@ -14,10 +14,11 @@ type notifyTestCommand struct {
 
 // Run is called by kong.
 func (c *notifyTestCommand) Run(ctx context.Context, sys system) error {
-	config, err := daemon.Load(c.Config, sys.stdin, sys.env, sys.kinds)
+	config, _, err := c.read(sys)
 	if err != nil {
 		return err
 	}
+	sys.known.secrets = config.Secrets
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	host, _ := os.Hostname()

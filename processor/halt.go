@@ -79,9 +79,12 @@ func (r *reporter) halted(f cursor.Failure) {
 		r.trouble(slog.LevelError, "halted over its database, and not over a record: nothing is delivered until an operator decides", "err", f.Error)
 		return
 	}
-	what := "halted: nothing after this record is delivered until an operator decides: `ordered-dispatcher retry`, `amend` or `skip`"
-	if f.OfUs() {
+	what := "halted: nothing after this record is delivered until an operator decides: `ordered-dispatcher retry` or `skip`"
+	switch {
+	case f.OfUs():
 		what = "halted: the receiver or a setting is at fault, so nothing is sent: " + RefusedFix + ", then `ordered-dispatcher retry`"
+	case f.Class == cursor.ClassPermanent: // see Next
+		what = "halted: nothing after this record is delivered until an operator decides: `ordered-dispatcher retry`, `amend` or `skip`"
 	}
 	r.trouble(slog.LevelError, what, "position", visible.Cut(string(f.Position)), "record_id", visible.Cut(f.RecordID), "attempt", f.Attempts, "err", f.Error)
 }

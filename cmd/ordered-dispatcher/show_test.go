@@ -14,6 +14,7 @@ func TestShow_PrintsWhatAReceiverLacks(t *testing.T) {
 	t.Parallel()
 	address, _ := database(t, 3)
 	config := processes(t, map[string]string{"a": "stdout: {}"})
+	several := processes(t, map[string]string{"a": "stdout: {}", "b": "stdout: {}"})
 	for _, c := range []struct {
 		args   []string
 		code   int
@@ -24,6 +25,7 @@ func TestShow_PrintsWhatAReceiverLacks(t *testing.T) {
 		{[]string{"show", "a", "--after=1", "--id=2", "-c", config}, 2, "can't be used together"},
 		{[]string{"show", "--id=", "-c", config}, 2, "is empty"},
 		{[]string{"show", "--key=x", "a", "-c", config}, 1, "name its column in source.columns.key"},
+		{[]string{"show", "--key=x", "-c", several}, 1, "name its column in source.columns.key"},
 		{[]string{"show", "--id=99", "-c", config}, 1, "no record was found"},
 		{[]string{"show", "--id=x", "-c", config}, 1, "no record was found"},
 		{[]string{"show", "a", "--after=1"}, 2, "name it with -c FILE"},

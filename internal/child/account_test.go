@@ -3,10 +3,21 @@
 package child
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
+
+func TestCommandFault_AProgramIsLookedForInItsDirectory(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "bin"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "bin", "x"), []byte("#!/bin/sh\n"), 0o700))
+	require.NoError(t, Program{Command: []string{"bin/x"}, Dir: dir}.CommandFault())
+	require.Error(t, Program{Command: []string{"bin/y"}, Dir: dir}.CommandFault())
+	require.Error(t, Program{Command: []string{"bin/x"}}.CommandFault())
+}
 
 func TestAccountOf_OnlyRootCanChangeTheUser(t *testing.T) {
 	t.Parallel()

@@ -15,8 +15,8 @@ import (
 
 // Program is what a configuration says of a program.
 type Program struct {
-	// Command is the program and its arguments. A name without a slash is looked up in the PATH of this process. A name
-	// that begins with "." is taken from Dir.
+	// Command is the program and its arguments. A name without a slash is looked up in the PATH of this process. Another
+	// one is taken from Dir, unless it is absolute.
 	Command []string
 	// Dir is the working directory; "" is that of this process.
 	Dir string
@@ -52,12 +52,17 @@ func (p Program) DirFault() error {
 	return nil
 }
 
-// CommandFault returns an error if this machine has no such program. It does not look for a program in Dir.
+// CommandFault returns an error if this machine has no such program. It does not look for one whose name begins with
+// ".", which may be made in Dir later.
 func (p Program) CommandFault() error {
-	if strings.HasPrefix(p.Command[0], ".") {
+	program := p.Command[0]
+	if strings.HasPrefix(program, ".") {
 		return nil
 	}
-	_, err := exec.LookPath(p.Command[0])
+	if p.Dir != "" && strings.ContainsRune(program, filepath.Separator) {
+		program = p.at(program)
+	}
+	_, err := exec.LookPath(program)
 	return err
 }
 

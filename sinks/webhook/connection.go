@@ -91,12 +91,14 @@ func (c *connection) send(ctx context.Context, req *http.Request, body *bytes.Re
 		if err == nil {
 			return resp, nil
 		}
-		if reason := alert(c.conn.Err()); reason != nil {
+		reason := alert(c.conn.Err())
+		if reason != nil {
 			err = reason // rather than that the connection was closed
 		}
 		c.drop()
+		sent := begun(body) && (reused || !refusesCertificate(reason))
 		// A connection that was found closed before anything was written is not a failure.
-		if sent := begun(body); sent || !reused || ctx.Err() != nil {
+		if sent || !reused || ctx.Err() != nil {
 			return nil, &noAnswer{sent: sent, err: err}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -97,6 +98,39 @@ func TestDeliver_MutualTLSWithAnOwnAuthority(t *testing.T) {
 	err = deliver(&tls.Config{RootCAs: roots(theirs)})
 	require.ErrorContains(t, err, "give the receiver one that it knows in tls")
 	require.False(t, processor.IsPermanent(err))
+}
+
+// Since TLS 1.3, a receiver refuses a certificate when the request may be on its way. It reads none of it.
+func TestDeliver_ARefusedCertificateOfOursSentNothing(t *testing.T) {
+	t.Parallel()
+	ours, theirs := brokertest.NewCertificates(t), brokertest.NewCertificates(t)
+	for name, shown := range map[string][]tls.Certificate{
+		"none":                  nil,
+		"one of another issuer": {pair(t, theirs.ClientCert, theirs.ClientKey)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			require.NoError(t, err)
+			t.Cleanup(func() { listener.Close() })
+			go func() {
+				conn, err := listener.Accept()
+				if err != nil {
+					return
+				}
+				defer conn.Close()
+				_ = tls.Server(conn, &tls.Config{
+					Certificates: []tls.Certificate{pair(t, theirs.ServerCert, theirs.ServerKey)},
+					ClientAuth:   tls.RequireAndVerifyClientCert, ClientCAs: roots(ours), MinVersion: tls.VersionTLS13,
+				}).Handshake()
+				_, _ = io.Copy(io.Discard, conn) // so that no reset overtakes the alert
+			}()
+			err = newSink(t, Config{URL: "https://" + listener.Addr().String(), TLS: &tls.Config{RootCAs: roots(theirs), Certificates: shown}}).Deliver(t.Context(), delivery())
+			require.ErrorContains(t, err, "nothing was sent: remote error: tls: ")
+			require.ErrorContains(t, err, "give the receiver one that it knows in tls")
+			require.True(t, processor.IsUnreached(err))
+		})
+	}
 }
 
 func pair(t *testing.T, cert, key []byte) tls.Certificate {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"syscall"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
@@ -56,7 +57,7 @@ func (s *Sink) clean(d processor.Delivery, none *noAnswer) error {
 const aboutCertificate = "; if it is about the certificate, give the receiver one that it knows in tls"
 
 // wanted returns the next step if a connection broke in the middle of a request. Since TLS 1.3, the receiver reports
-// a refused certificate only after the handshake, by an alert. The end of the connection may overtake that alert.
+// a refused certificate only after our side of the handshake, by an alert. The end of the connection may overtake it.
 func (s *Sink) wanted(err error) string {
 	var network *net.OpError
 	if alert(err) != nil || s.to.base.Scheme == "https" && errors.As(err, &network) && network.Op == "write" {
@@ -65,8 +66,18 @@ func (s *Sink) wanted(err error) string {
 	return ""
 }
 
+// ofCertificates are the alerts that end a handshake over the client's certificate: RFC 8446, section 6.2, from
+// bad_certificate to certificate_unknown, unknown_ca and certificate_required.
+var ofCertificates = []tls.AlertError{42, 43, 44, 45, 46, 48, 116}
+
+// refusesCertificate reports whether the receiver refused our certificate, on a connection that had no request before.
+// Then its side of the handshake has failed, and it read nothing of the request.
+func refusesCertificate(alert *net.OpError) bool {
+	return alert != nil && slices.ContainsFunc(ofCertificates, func(code tls.AlertError) bool { return code.Error() == alert.Err.Error() })
+}
+
 // alert returns the reason that the receiver gave, by TLS, for the end of a connection.
-func alert(err error) error {
+func alert(err error) *net.OpError {
 	var network *net.OpError
 	if errors.As(err, &network) && network.Op == "remote error" {
 		return network

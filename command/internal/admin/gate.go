@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/netip"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -223,8 +224,11 @@ func hostOf(hostport string) string {
 // isPlain reports whether a path is spelled in the only way. Then no two parts of the program read it in two ways.
 func isPlain(r *http.Request) bool {
 	escaped := r.URL.EscapedPath()
-	return path.Clean(escaped) == escaped
+	return path.Clean(escaped) == escaped && !needless.MatchString(escaped)
 }
+
+// needless is the escape of a letter, a digit or a mark that a path may have as it is (RFC 3986, section 2.3).
+var needless = regexp.MustCompile(`%(?i:4[1-9a-f]|5[0-9a]|6[1-9a-f]|7[0-9a]|3[0-9]|2d|2e|5f|7e)`)
 
 // isOpen reports whether everybody may have an answer: the form to log in, and what the page of it is made of.
 func isOpen(r *http.Request) bool {

@@ -292,7 +292,7 @@ func TestGate_OtherSitesCannotSendNorLoad(t *testing.T) {
 func TestGate_APathIsSpelledInOneWay(t *testing.T) {
 	t.Parallel()
 	s := openAt(t, everywhere, logins, processA)
-	for _, path := range []string{"/assets/../audit", "/assets//../audit", "/login/../api/v1/fleet", "/assets/%2e%2e/audit", "/assets/..%2faudit", "/metrics/../api/v1/fleet", "/healthz/"} {
+	for _, path := range []string{"/assets/../audit", "/assets//../audit", "/login/../api/v1/fleet", "/assets/%2e%2e/audit", "/assets/..%2faudit", "/processes/a/%6cive", "/api/v1/event%73", "/metrics/../api/v1/fleet", "/healthz/"} {
 		a := s.send(request{path: path})
 		require.NotContains(t, []int{http.StatusOK, http.StatusForbidden}, a.status, path)
 		require.Empty(t, a.cookies, path)

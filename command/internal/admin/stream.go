@@ -18,7 +18,8 @@ const (
 // isStream reports whether an answer goes on for as long as somebody looks. Only a GET may have it: what is behind the
 // gate would answer a HEAD in the same way.
 func isStream(r *http.Request) bool {
-	return r.URL.Path == "/api/v1/events" || strings.HasSuffix(r.URL.Path, "/live") && r.URL.Path != "/processes/live"
+	spelled := r.URL.EscapedPath() // the name of a process may end in a slash and "live", which it has escaped
+	return spelled == "/api/v1/events" || strings.HasSuffix(spelled, "/live") && spelled != "/processes/live"
 }
 
 // streamed serves a stream, unless too many are open. Its context ends with the visitor's right to see.

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,7 +96,7 @@ func (f *Finder) Find(ctx context.Context, s Sought) (all []Search, err error) {
 	if _, err := f.reader.Rows(ctx); err != nil {
 		return nil, err
 	}
-	failed, left := 0, s.Limit
+	failed, keyless, left := 0, 0, s.Limit
 	looked := map[string]lookedUp{}
 	for _, p := range f.processes {
 		limit := MaxFound
@@ -103,14 +104,20 @@ func (f *Finder) Find(ctx context.Context, s Sought) (all []Search, err error) {
 			limit = min(limit, left)
 		}
 		one := Search{Process: p.Name}
-		if one.Found, one.More, err = f.in(ctx, p, s, limit, looked); err != nil {
-			one.Problem = err.Error()
+		found, more, fault := f.in(ctx, p, s, limit, looked)
+		one.Found, one.More = found, more
+		switch {
+		case errors.Is(fault, table.ErrNoKey): // no problem, if another process has a key
+			keyless++
+			err = cmp.Or(err, fault)
+		case fault != nil:
+			one.Problem, err = fault.Error(), fault
 			failed++
 		}
 		left -= len(one.Found)
 		all = append(all, one)
 	}
-	if failed == len(all) {
+	if failed+keyless == len(all) {
 		return all, Reachable(err)
 	}
 	if s.ID != "" {
@@ -180,9 +187,6 @@ func (f *Finder) lookUp(ctx context.Context, p Process, source *table.Source, s 
 			l.err = fmt.Errorf("%w; %s", l.err, heldFix)
 		}
 		looked[same] = l
-	}
-	if errors.Is(l.err, table.ErrNoKey) && len(f.processes) > 1 {
-		return nil, nil
 	}
 	return l.records, l.err
 }

@@ -84,11 +84,13 @@ func (e *explainer) explain(ctx context.Context, r *Found) (err error) {
 			r.Halts = append(r.Halts, event)
 		}
 	}
-	if amendments, err := e.op.Amendments(ctx, e.process, at, at); err == nil { // without the right, it is not known
-		for _, a := range amendments {
-			if a.DedupKey == r.DedupKey {
-				r.Amendment = &a
-			}
+	amendments, err := e.op.Amendments(ctx, e.process, at, at)
+	if err != nil && !denied(err) { // without the right, it is not known
+		return err
+	}
+	for _, a := range amendments {
+		if a.DedupKey == r.DedupKey {
+			r.Amendment = &a
 		}
 	}
 	if at > r.Row.Position {
