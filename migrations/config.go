@@ -1,6 +1,7 @@
 package migrations
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -83,8 +84,8 @@ func (c Config) connConfig() (*pgx.ConnConfig, error) {
 	config, err := pgx.ParseConfig(c.ConnString)
 	if err != nil {
 		// Its text may contain parts of a password.
-		return nil, errors.New("the connection string cannot be read: write it as postgres://user:password@host/database, " +
-			"and percent-encode what is special in a password")
+		return nil, cmp.Or(pgurl.MissingFile(c.ConnString), errors.New("the connection string cannot be read: write it as postgres://user:password@host/database, "+
+			"and percent-encode what is special in a password"))
 	}
 	for name := range config.RuntimeParams {
 		// Only a pool understands these settings; the server would refuse them.

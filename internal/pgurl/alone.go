@@ -1,6 +1,7 @@
 package pgurl
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -87,7 +88,7 @@ func ParseAlone(url string) (*pgx.ConnConfig, error) {
 	}
 	c, err := pgx.ParseConfig(text)
 	if err != nil {
-		return nil, ErrUnreadable
+		return nil, cmp.Or(MissingFile(text), ErrUnreadable)
 	}
 	if strings.TrimSpace(c.User) == "" {
 		return nil, errUser

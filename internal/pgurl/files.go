@@ -3,11 +3,13 @@ package pgurl
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/bounded"
@@ -22,12 +24,7 @@ var variables = map[string]string{
 // in the environment, or by default at home. It does not include the settings of a service.
 func Files(connection string) map[string]string {
 	all := atHome()
-	for setting, variable := range variables {
-		if path := os.Getenv(variable); path != "" {
-			all[setting] = path
-		}
-	}
-	maps.Copy(all, named(connection))
+	maps.Copy(all, given(connection))
 	maps.DeleteFunc(all, func(setting, path string) bool {
 		return path == "" || path == os.DevNull || setting == "sslrootcert" && path == "system"
 	})
@@ -52,6 +49,31 @@ func CheckFiles(connection string) error {
 		}
 	}
 	return nil
+}
+
+// MissingFile returns an error if a file that a connection string or a variable names is not there. It explains why the
+// driver cannot read the connection string, and quotes no value.
+func MissingFile(connection string) error {
+	paths := given(connection)
+	for _, setting := range slices.Sorted(maps.Keys(paths)) {
+		_, err := os.Stat(paths[setting])
+		if errors.Is(err, fs.ErrNotExist) && setting != "passfile" && paths[setting] != "" && (setting != "sslrootcert" || paths[setting] != "system") {
+			return fmt.Errorf("the file that %s of the connection string names is not there: name the right one", setting)
+		}
+	}
+	return nil
+}
+
+// given returns the files that the environment names, or the connection string, which has the last word.
+func given(connection string) map[string]string {
+	all := map[string]string{}
+	for setting, variable := range variables {
+		if path := os.Getenv(variable); path != "" {
+			all[setting] = path
+		}
+	}
+	maps.Copy(all, named(connection))
+	return all
 }
 
 func atHome() map[string]string {

@@ -43,6 +43,18 @@ func TestCheckFiles_RefusesWhatTheDriverWouldReadWithoutAnEnd(t *testing.T) {
 	require.NoError(t, pgurl.CheckFiles("host=h sslrootcert=system"))
 }
 
+func TestMissingFile_NamesTheSettingAndNotThePath(t *testing.T) {
+	t.Parallel()
+	for _, setting := range []string{"sslrootcert", "sslcert", "sslkey"} {
+		for _, connection := range []string{"postgres://a:p@h/x?sslmode=verify-full&" + setting + "=/nowhere/at-all", "host=h user=a sslmode=verify-full " + setting + "=/nowhere/at-all"} {
+			require.EqualError(t, pgurl.MissingFile(connection), "the file that "+setting+" of the connection string names is not there: name the right one")
+			_, err := pgurl.ParseAlone(connection)
+			require.EqualError(t, err, pgurl.MissingFile(connection).Error())
+		}
+	}
+	require.NoError(t, pgurl.MissingFile("host=h sslrootcert=system passfile=/nowhere sslkey="))
+}
+
 // Not parallel: it changes the environment.
 func TestCheckFiles_KnowsThoseOfTheEnvironmentAndAtHome(t *testing.T) {
 	home := t.TempDir()

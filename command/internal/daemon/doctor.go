@@ -2,8 +2,10 @@ package daemon
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -121,7 +123,21 @@ func connectFix(err error) string {
 	if errors.As(err, &pgErr) {
 		code = pgErr.Code
 	}
+	var (
+		authority x509.UnknownAuthorityError
+		name      x509.HostnameError
+		invalid   x509.CertificateInvalidError
+		network   *net.OpError
+	)
 	switch {
+	case errors.As(err, &authority):
+		return "name the authority of the server's certificate in sslrootcert of the connection string"
+	case errors.As(err, &name):
+		return "let host in the connection string be a name that the server's certificate has"
+	case errors.As(err, &invalid):
+		return "replace the server's certificate"
+	case errors.As(err, &network) && network.Op == "remote error": // an alert of TLS
+		return "if it is about our certificate, name one that the server knows in sslcert and sslkey of the connection string"
 	case strings.HasPrefix(code, "28"):
 		return "correct user and password in the connection string, or let the user in (pg_hba.conf)"
 	case code == "3D000":

@@ -119,6 +119,9 @@ func severalHosts(c *pgx.ConnConfig) bool {
 // unreadable explains a connection string that cannot be read. It shows the driver's message only if that repeats
 // nothing of the string: pieces of it may be pieces of a password with special characters.
 func unreadable(database string, err error) error {
+	if missing := pgurl.MissingFile(database); missing != nil {
+		return missing
+	}
 	cause := errors.Unwrap(err)
 	if _, urlErr := url.Parse(database); urlErr != nil || cause == nil {
 		return errors.New("the connection string cannot be read: " + pgurl.HowToConnect)
