@@ -17,7 +17,7 @@ type amendCommand struct {
 	needReason
 	Payload string  `xor:"what" required:"" placeholder:"FILE" help:"File with the payload to deliver instead of that of the row; - is standard input. White space at its ends does not count."`
 	Clear   bool    `xor:"what" required:"" help:"Take an amendment back: the record is delivered as its row is."`
-	At      *string `placeholder:"POSITION" help:"With --clear: the record at this position, from history --json. Default: the failing record."`
+	At      *string `placeholder:"POSITION" help:"With --clear: the record at this position, detail.record_position of the amend in history --json. Default: the failing record."`
 }
 
 // Run is called by kong.

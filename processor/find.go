@@ -159,7 +159,11 @@ func (p *Process) noteEpoch(row cursor.Row, epoch cursor.Epoch) {
 	switch last := p.progress.epoch; {
 	case epoch != row.Epoch:
 		p.config.observe(Event{Kind: EventTakeOver})
-		p.log.Info("took over", "epoch", epoch, "position", visible.Cut(string(row.Position)), "from", row.Holder)
+		at := []any{"epoch", epoch, "position", visible.Cut(string(row.Position))}
+		if row.Holder != "" {
+			at = append(at, "from", row.Holder)
+		}
+		p.log.Info("took over", at...)
 	case epoch != last && last != 0:
 		p.log.Info("an operator decided: see `ordered-dispatcher history`", "epoch", epoch, "position", visible.Cut(string(row.Position)))
 	}

@@ -18,6 +18,10 @@ type Erasure struct {
 	Letters int64
 	// Calls that a shadow recorded were deleted.
 	Calls int64
+	// Blanked are the columns that were emptied; none if the rows were deleted.
+	Blanked []string
+	// Files reports that the rule writes archive files, which may have the key still.
+	Files bool
 	// Processes have an event of it in their history; none if nothing has the key.
 	Processes []string
 }
@@ -41,6 +45,7 @@ func Erase(ctx context.Context, c Config, e table.Erase, d cursor.Decision) (don
 	if err := c.known(); err != nil {
 		return done, err
 	}
+	done.Blanked, done.Files = e.Blank, c.Rule.Mode == ModeFiles
 	p := pass{Config: c}
 	if p.pruning, err = c.Source.Pruning(ctx, c.Rule.Keep, p.needs()); err != nil {
 		return done, err

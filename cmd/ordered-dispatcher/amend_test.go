@@ -119,13 +119,16 @@ func TestAmend_DeliversAnotherPayloadOfAPoisonRecord(t *testing.T) {
 
 	// Taken back, the row counts again.
 	var events struct {
-		Events []struct{ Action, To_position string }
+		Events []struct {
+			Action string
+			Detail struct{ Record_position string }
+		}
 	}
 	require.NoError(t, json.Unmarshal([]byte(history), &events))
 	at := ""
 	for _, e := range events.Events {
-		if e.Action == "halt" {
-			at = e.To_position
+		if e.Action == "amend" {
+			at = e.Detail.Record_position
 		}
 	}
 	require.Contains(t, run(0, "amend", "a", "--clear", "--at="+at, "--reason=wrong"), "is delivered as its row is")

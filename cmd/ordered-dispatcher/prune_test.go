@@ -65,6 +65,8 @@ func TestPrune_ShowsWhatWentAndWhoHoldsRowsBack(t *testing.T) {
 	code, stdout, stderr = do(t, address, "erase", "public.bookings", "-c", path, "--key-file", key, "--by", "id", "--reason", "request 7")
 	require.Zero(t, code, stderr)
 	require.Equal(t, "public.bookings: 1 row erased, 0 rows in the archive table, 0 dead letters; noted in the history of a\n", stdout)
+	stdout = must(t, address, "erase", "public.bookings", "-c", path, "--key", "2", "--by", "id", "--blank", "customer", "--reason", "request 9", "--dry-run")
+	require.Contains(t, stdout, "1 row would be emptied in customer, ")
 	code, stdout, stderr = do(t, address, "erase", "public.bookings", "-c", path, "--key", "404", "--by", "id", "--reason", "request 8")
 	require.Zero(t, code, stderr)
 	require.Equal(t, "public.bookings: no row and no dead letter has this key, so nothing was erased or noted\n", stdout)

@@ -67,7 +67,7 @@ func (o *Operator) Amend(ctx context.Context, process string, with Amended, d cu
 		keep := o.db.Statement(amendSQL, process, string(with.Position), with.DedupKey, with.Table, with.RecordID, digest(with.Row), d.Actor, d.Reason)
 		keep.Last = with.Payload
 		return o.writeWith(ctx, conn, c, a, d, map[string]any{
-			"dedup_key": with.DedupKey, "original_sha256": digest(with.Row), "payload_sha256": digest(with.Payload), "bytes": len(with.Payload),
+			"record_id": with.RecordID, "record_position": with.Position, "dedup_key": with.DedupKey, "original_sha256": digest(with.Row), "payload_sha256": digest(with.Payload), "bytes": len(with.Payload),
 		}, keep)
 	})
 }

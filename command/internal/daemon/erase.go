@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -69,8 +70,11 @@ func (c Config) eraseCalls(ctx context.Context, tx pgx.Tx, keyed []table.Keyed) 
 // PrintErased writes the result of an erasure for people.
 func PrintErased(w io.Writer, name string, done rules.Erasure, dry bool) error {
 	verb := "erased"
+	if len(done.Blanked) > 0 {
+		verb = "emptied in " + visible.Line(strings.Join(done.Blanked, ", "))
+	}
 	if dry {
-		verb = "would be erased"
+		verb = "would be " + verb
 	}
 	text := "no row and no dead letter has this key, so nothing was erased or noted"
 	if len(done.Processes) > 0 {
@@ -80,6 +84,9 @@ func PrintErased(w io.Writer, name string, done rules.Erasure, dry bool) error {
 		}
 		text = fmt.Sprintf("%s %s, %s in the archive table, %s%s; noted in the history of %s", amount(int(done.Rows), "row"), verb,
 			amount(int(done.Archived), "row"), amount(int(done.Letters), "dead letter"), calls, visible.Line(oneOf(done.Processes)))
+	}
+	if done.Files {
+		text += ". The archive files of the rule are not changed, and may have it"
 	}
 	_, err := fmt.Fprintf(w, "%s: %s\n", visible.Line(name), text)
 	return err

@@ -153,6 +153,16 @@ func (m Message) Text() string {
 	return b.String()
 }
 
+// links returns the addresses that are ours.
+func (m Message) links() []string {
+	all := []string{m.Console}
+	for _, a := range m.Alarms {
+		all = append(all, a.Runbook)
+	}
+	slices.Sort(all)
+	return slices.DeleteFunc(slices.Compact(all), func(link string) bool { return link == "" })
+}
+
 // headline is the alarm in a few words.
 func (a Alarm) headline() string {
 	name := visible.Inline(a.Process)
@@ -180,11 +190,11 @@ func (a Alarm) headline() string {
 
 // lines are the alarm with its details.
 func (a Alarm) lines() []string {
-	lines := []string{a.headline() + " (since " + a.Since.UTC().Format("2006-01-02 15:04:05 MST") + ")"}
+	since := a.Since.UTC().Format("2006-01-02 15:04:05 MST")
 	if a.Status == Recovered {
-		return append(lines, "It is "+a.State+" now.")
+		return []string{a.headline() + ", after the alarm of " + since, "It is " + a.State + " now."}
 	}
-	lines = append(lines, a.details()...)
+	lines := append([]string{a.headline() + " (since " + since + ")"}, a.details()...)
 	if a.Next != "" {
 		lines = append(lines, "Next: "+a.Next)
 	}

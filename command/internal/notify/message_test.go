@@ -21,7 +21,7 @@ The oldest record that waits is 45s old, and the objective is 30s. Waiting: 3 re
 The next record fails: the receiver cannot be reached (class unreached, 4 attempts).
 `, text(notify.Alarm{Event: notify.Lag, Status: notify.Raised, State: "running", LagSeconds: 45, ObjectiveSeconds: 30, WaitingRecords: 3, Class: "unreached", Attempts: 4}))
 	require.Contains(t, text(notify.Alarm{Event: notify.Lag, Status: notify.Reminded, State: "paused"}), "paused by an operator")
-	require.Equal(t, "p has caught up (since 2026-11-28 10:32:05 UTC)\nIt is running now.\n", text(notify.Alarm{Event: notify.Lag, Status: notify.Recovered, State: "running"}))
+	require.Equal(t, "p has caught up, after the alarm of 2026-11-28 10:32:05 UTC\nIt is running now.\n", text(notify.Alarm{Event: notify.Lag, Status: notify.Recovered, State: "running"}))
 	require.Equal(t, `p has open dead letters (since 2026-11-28 10:32:05 UTC)
 Open: 1 dead letter. They were not delivered.
 `, text(notify.Alarm{Event: notify.DeadLetters, Status: notify.Raised, OpenDeadLetters: 1}))

@@ -16,11 +16,15 @@ func newSlack(c Slack) slack { return slack{newCaller(c.URL, c.TLS)} }
 func (s slack) String() string { return "Slack webhook at " + s.caller.String() }
 
 // escaped makes a text one in which nothing is a link, a mention or a command to Slack. Services that take the same form
-// also know a mention and a link that are written plainly: a space of no width breaks them.
+// also know a mention and a link that are written plainly: a space of no width breaks them. Our own links stay links.
 var escaped = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "@", "@\u200b", "://", ":\u200b//")
 
 func (s slack) send(ctx context.Context, m Message) error {
 	text := "*" + escaped.Replace(m.Subject()) + "*\n" + escaped.Replace(m.Text())
+	for _, link := range m.links() {
+		broken := escaped.Replace(link)
+		text = strings.ReplaceAll(text, broken, strings.ReplaceAll(broken, "\u200b", ""))
+	}
 	body, err := json.Marshal(map[string]string{"text": text})
 	if err != nil {
 		return err
