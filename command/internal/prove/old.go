@@ -97,8 +97,17 @@ func (l IDLoop) delivered(ctx context.Context, m *move) (known, error) {
 	case !slices.Contains([]string{"bigint", "integer", "smallint"}, kind):
 		return known{}, unlike("--after-id is for ids that are integers, and %s of %s is of type %s", id, m.name, kind)
 	}
-	return known{condition: fmt.Sprintf("%s <= %d", pgx.Identifier(name).Sanitize(), last), unwatched: true,
-		notes: []string{"rows that the loop has lost before " + l.Last + " stay lost: the database does not show which ones. `prove` shows whether it loses rows"}}, nil
+	k := known{condition: fmt.Sprintf("%s <= %d", pgx.Identifier(name).Sanitize(), last), unwatched: true,
+		notes: []string{"rows that the loop has lost before " + l.Last + " stay lost: the database does not show which ones. `prove` shows whether it loses rows"}}
+	reached, err := m.filtered(fmt.Sprintf("%s >= %d", pgx.Identifier(name).Sanitize(), last))
+	if err != nil {
+		return known{}, err
+	}
+	span, err := reached.Look(ctx, "", 1)
+	if err == nil && len(span.Records) == 0 {
+		k.notes = append(k.notes, "no row has the id "+l.Last+" or a higher one: see whether it is the last id that the loop has sent")
+	}
+	return k, tooLong(err)
 }
 
 // Given is a position that a person names.
