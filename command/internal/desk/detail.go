@@ -21,7 +21,7 @@ const (
 type detail struct {
 	detailAt    time.Time // zero: nobody ever looked
 	head        *Record   // with its contents: an answer masks it
-	headProblem string
+	headProblem string    // see Process.HeadProblem
 	points      []Point
 
 	history   []Event
