@@ -56,6 +56,9 @@ type board struct {
 	looked   chan struct{} // closed after the next look
 	closed   bool
 
+	// Decisions so far, those before the last look began, and those before the last one began that succeeded.
+	nudges, before, shown int
+
 	turn int // how many processes have their turn in a look
 }
 
@@ -168,7 +171,7 @@ func (b *board) closely() (names []string) {
 }
 
 // await returns once there is a look that is fresh and, unless process is "", includes that process closely; or after
-// answerTimeout.
+// answerTimeout. No look that began before a decision is fresh after it.
 func (b *board) await(ctx context.Context, process string) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
@@ -178,10 +181,7 @@ func (b *board) await(ctx context.Context, process string) {
 		if len(b.asked) > maxAsked {
 			clear(b.asked)
 		}
-		is := time.Since(b.at) < fresh
-		if m := b.memories[process]; m != nil && is {
-			is = time.Since(m.detailAt) < fresh
-		}
+		is := b.fresh(process)
 		next, over := b.looked, b.closed
 		b.call()
 		b.mu.Unlock()
@@ -196,6 +196,19 @@ func (b *board) await(ctx context.Context, process string) {
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+// fresh reports whether the board can answer a question now.
+func (b *board) fresh(process string) bool {
+	m := b.memories[process]
+	switch {
+	case time.Since(b.at) >= fresh:
+		return false
+	case m != nil:
+		return time.Since(m.detailAt) < fresh
+	default:
+		return b.shown == b.nudges
 	}
 }
 
@@ -240,6 +253,9 @@ func (b *board) cleanText(text string) string {
 // see asks the database: for all rows, for the status of the processes whose turn it is, and for the records of those
 // that somebody looks at closely.
 func (b *board) see(ctx context.Context) error {
+	b.mu.Lock()
+	b.before = b.nudges
+	b.mu.Unlock()
 	rows, err := b.reader.Rows(ctx)
 	if err != nil {
 		return err
@@ -257,7 +273,7 @@ func (b *board) see(ctx context.Context) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.at = time.Now()
+	b.at, b.shown = time.Now(), b.before
 	if b.since.IsZero() {
 		b.since = b.at
 	}
@@ -337,6 +353,7 @@ func (b *board) noteStatuses(all []daemon.Status, now time.Time) {
 		if m := b.memories[s.Process]; m != nil {
 			p, configured := b.files[s.Process]
 			m.noteStatus(s, p, configured, now)
+			m.stale = m.nudge > b.before
 		}
 	}
 	for _, m := range b.memories { // each has a cause at each look, even if it was not its turn
@@ -344,12 +361,15 @@ func (b *board) noteStatuses(all []daemon.Status, now time.Time) {
 	}
 }
 
-// nudge makes the next look include a process, and come soon.
+// nudge makes the next look include a process, and come soon. Those who ask from now on wait for it: a look that is under
+// way may have read what was there before.
 func (b *board) nudge(process string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.nudges++
 	if m := b.memories[process]; m != nil {
-		m.stale, m.detailAt, m.historyAt = true, time.Time{}, time.Time{}
+		m.nudge, m.stale, m.detailAt, m.historyAt = b.nudges, true, time.Time{}, time.Time{}
+		b.asked[process] = time.Now()
 	}
 	b.call()
 }

@@ -113,6 +113,44 @@ func TestBoard_ALookAtAThousandProcessesStaysCheap(t *testing.T) {
 	require.Less(t, asked, int64(4*(3*(turn+maxWatched)+30)), "statements go with the turns, and not with the fleet")
 }
 
+// A decision comes while a look is under way that has read the row already.
+func TestBoard_AfterADecisionNoOneSeesWhatWasBefore(t *testing.T) {
+	t.Parallel()
+	for name, see := range map[string]func(testing.TB, *Desk){
+		"fleet": func(t testing.TB, d *Desk) {
+			f, err := d.Fleet(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, "paused", f.Processes[0].State)
+		},
+		"process": func(t testing.TB, d *Desk) {
+			p, err := d.Process(t.Context(), "a", Full)
+			require.NoError(t, err)
+			require.Equal(t, "paused", p.State)
+			require.Equal(t, CausePause, p.Hold.Cause)
+			require.Equal(t, "pause", p.History[0].Action)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool, config := fixture(t, plain)
+			insert(t, pool, "ann", 1)
+			stop := work(t, config)
+			d := sit(t, config)
+			until(t, d, delivered(1))
+			stop()
+			until(t, d, func(p Process) bool { return p.State == "no worker" })
+			d.Watch(t.Context(), "a")
+			tx := pgtest.Begin(t, pool, "LOCK TABLE public.bookings")
+			require.Eventually(t, func() bool {
+				return pgtest.Value[bool](t, pool, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`)
+			}, patience, time.Millisecond, "a look has read the row, and waits for the table")
+			decided(t, d, Order{Verb: Pause, Process: "a"})
+			require.NoError(t, tx.Rollback(t.Context()))
+			see(t, d)
+		})
+	}
+}
+
 func TestBoard_SaysWhyItCannotLook(t *testing.T) {
 	t.Parallel()
 	_, config := fixture(t, plain)

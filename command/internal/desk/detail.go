@@ -49,6 +49,9 @@ func (b *board) noteDetail(ctx context.Context, process string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now.points = m.points
+	if m.nudge > b.before {
+		now.detailAt, now.historyAt = time.Time{}, time.Time{}
+	}
 	m.detail = now
 }
 
