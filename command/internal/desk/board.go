@@ -19,7 +19,7 @@ const (
 	quietInterval = time.Minute
 	// asked is for how long a question without Watch counts as a viewer.
 	asked = 5 * time.Second
-	// fresh is how old a look may be that answers a question at once.
+	// fresh is how old a look may be that answers a question at once, also with the problem for which it failed.
 	fresh = 2 * time.Second
 	// lookTimeout bounds a look, and answerTimeout how long a viewer waits for one.
 	lookTimeout   = 30 * time.Second
@@ -50,7 +50,9 @@ type board struct {
 	memories map[string]*memory   // by process
 	files    map[string]daemon.Process
 	seen     covered
-	at       time.Time     // of the last look that succeeded
+	began    time.Time     // of the last look that succeeded
+	at       time.Time     // its end
+	vain     time.Time     // when a look failed, or somebody waited for one in vain; zero after one that succeeded
 	since    time.Time     // of the first one
 	problem  string        // of the last look
 	looked   chan struct{} // closed after the next look
@@ -171,21 +173,22 @@ func (b *board) closely() (names []string) {
 }
 
 // await returns once there is a look that is fresh and, unless process is "", includes that process closely; or after
-// answerTimeout. No look that began before a decision is fresh after it.
+// answerTimeout. No look that began before a decision is fresh after it. Where the database does not answer, one who
+// asks waits, and those who ask soon after do not.
 func (b *board) await(ctx context.Context, process string) {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
-	defer cancel()
+	patience := time.NewTimer(answerTimeout)
+	defer patience.Stop()
 	for {
 		b.mu.Lock()
 		b.asked[process] = time.Now()
 		if len(b.asked) > maxAsked {
 			clear(b.asked)
 		}
-		is := b.fresh(process)
-		next, over := b.looked, b.closed
+		done := b.fresh(process) || time.Since(b.vain) < fresh || b.closed
+		next := b.looked
 		b.call()
 		b.mu.Unlock()
-		if is || over {
+		if done {
 			return
 		}
 		select {
@@ -193,9 +196,21 @@ func (b *board) await(ctx context.Context, process string) {
 			if b.failed() {
 				return
 			}
+		case <-patience.C:
+			b.giveUp()
+			return
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+// giveUp notes that somebody waited in vain.
+func (b *board) giveUp() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if time.Since(b.at) >= fresh {
+		b.vain = time.Now()
 	}
 }
 
@@ -206,7 +221,7 @@ func (b *board) fresh(process string) bool {
 	case time.Since(b.at) >= fresh:
 		return false
 	case m != nil:
-		return time.Since(m.detailAt) < fresh
+		return time.Since(m.detailAt) < fresh || m.detailAt.After(b.began)
 	default:
 		return b.shown == b.nudges
 	}
@@ -228,9 +243,9 @@ func (b *board) look(ctx context.Context) {
 	err := b.see(ctx)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.problem = ""
+	b.problem, b.vain = "", time.Time{}
 	if err != nil {
-		b.problem = b.clean(err)
+		b.problem, b.vain = b.clean(err), time.Now()
 	}
 	close(b.looked)
 	b.looked = make(chan struct{})
@@ -254,6 +269,7 @@ func (b *board) cleanText(text string) string {
 // that somebody looks at closely.
 func (b *board) see(ctx context.Context) error {
 	b.mu.Lock()
+	start := time.Now()
 	b.before = b.nudges
 	b.mu.Unlock()
 	rows, err := b.reader.Rows(ctx)
@@ -273,7 +289,7 @@ func (b *board) see(ctx context.Context) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.at, b.shown = time.Now(), b.before
+	b.began, b.at, b.shown = start, time.Now(), b.before
 	if b.since.IsZero() {
 		b.since = b.at
 	}
@@ -367,6 +383,7 @@ func (b *board) nudge(process string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.nudges++
+	b.vain = time.Time{}
 	if m := b.memories[process]; m != nil {
 		m.nudge, m.stale, m.detailAt, m.historyAt = b.nudges, true, time.Time{}, time.Time{}
 		b.asked[process] = time.Now()

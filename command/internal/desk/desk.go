@@ -74,9 +74,10 @@ func (d *Desk) Close() {
 	d.asking.Close()
 }
 
-// Watch makes the board look, for as long as ctx lives. After each look it sends a tick: then Fleet and Process answer
-// from memory, at once. A viewer that is busy misses ticks, and never more than it needs. process is the one that
-// the viewer looks at, which every look includes; "" is none. The channel is closed when ctx or the desk ends.
+// Watch makes the board look, for as long as ctx lives. After each look it sends a tick: then Fleet answers from memory,
+// at once, and so does Process about a process that the look included. A viewer that is busy misses ticks, and never more
+// than it needs. process is the one that the viewer looks at; "" is none. A look includes all that viewers look at, unless
+// they are more than maxWatched: then these take turns. The channel is closed when ctx or the desk ends.
 func (d *Desk) Watch(ctx context.Context, process string) <-chan struct{} {
 	w := &watcher{process: process, ticks: make(chan struct{}, 1)}
 	d.board.join(w)

@@ -113,8 +113,8 @@ type Event struct {
 	Detail json.RawMessage `json:"detail"`
 }
 
-// Process returns everything about one process. If nobody watches it, it makes a look first. For a name that is not
-// known it returns an Error of KindUnknown.
+// Process returns everything about one process. If nobody watches it, it makes a look first; where that fails, At is
+// the time of the one before. For a name that is not known it returns an Error of KindUnknown.
 func (d *Desk) Process(ctx context.Context, process string, sight Sight) (Process, error) {
 	if !d.board.mayKnow(process) {
 		d.board.await(ctx, "")
