@@ -70,6 +70,7 @@ func New(ctx context.Context, c Config) (*Desk, error) {
 func (d *Desk) Close() {
 	d.stop()
 	d.running.Wait()
+	d.doctor.wait()
 	d.board.reader.Close()
 	d.asking.Close()
 }
@@ -110,14 +111,10 @@ func ByOperator(ctx context.Context) context.Context {
 
 // question asks the database something, when it is its turn.
 func (d *Desk) question(ctx context.Context, ask func(context.Context) error) error {
-	return d.questionWithin(ctx, questionTimeout, ask)
-}
-
-func (d *Desk) questionWithin(ctx context.Context, timeout time.Duration, ask func(context.Context) error) error {
 	if ctx.Value(byOperator{}) != nil {
-		return d.taken(ctx, d.questions, timeout, ask)
+		return d.taken(ctx, d.questions, questionTimeout, ask)
 	}
-	return d.taken(ctx, d.viewers, timeout, func(ctx context.Context) error { return d.taken(ctx, d.questions, timeout, ask) })
+	return d.taken(ctx, d.viewers, questionTimeout, func(ctx context.Context) error { return d.taken(ctx, d.questions, questionTimeout, ask) })
 }
 
 // taken calls f while it has one of the turns.
