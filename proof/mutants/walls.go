@@ -75,7 +75,7 @@ var wallsMutants = []mutant{
 	mutate("text that no database takes is asked about", "command/internal/admin.TestGate_TextThatNoDatabaseTakesIsAWrongQuestion",
 		code("command/internal/admin.storableText", "!strings.ContainsRune(text, 0)", "true")),
 	mutate("a record is shown beside the buttons of another", "command/internal/desk.TestProcess_ShowsNoHeadThatADecisionIsNotAbout",
-		code("command/internal/desk.board.process", "p.HeadProblem == \"\"", "true")),
+		code("command/internal/desk.board.process", "moved != \"\"", "moved != \"\" && false")),
 	mutate("a role is not told who may see what records hold", "cmd/ordered-dispatcher.TestShow_NamesTheStepOfARoleThatMayNotReadTheTable",
 		code("command/internal/daemon.Finder.lookUp", "denied(l.err)", "false")),
 	mutate("a live view outlives its context", "command/internal/screen/live.TestRun_LeavesTheTerminalAsItWas",
@@ -85,5 +85,5 @@ var wallsMutants = []mutant{
 	mutate("streams of those who may only look take every place", "command/internal/admin.TestGate_StreamsAreBoundedAndEndWithTheDaemon",
 		code("command/internal/admin.gate.streamed", "!visitor.Of(r.Context()).Operate", "false")),
 	mutate("questions of those who may only look take every place", "command/internal/admin.TestGate_AnOperatorIsAnsweredWhileOthersSearch",
-		code("command/internal/desk.Desk.questionWithin", "ctx.Value(byOperator{}) != nil", "true")),
+		code("command/internal/desk.Desk.question", "ctx.Value(byOperator{}) != nil", "true")),
 }

@@ -19,7 +19,7 @@ const (
 	quietInterval = time.Minute
 	// asked is for how long a question without Watch counts as a viewer.
 	asked = 5 * time.Second
-	// fresh is how old a look may be that answers a question at once.
+	// fresh is how old a look may be that answers a question at once, also with the problem for which it failed.
 	fresh = 2 * time.Second
 	// lookTimeout bounds a look, and answerTimeout how long a viewer waits for one.
 	lookTimeout   = 30 * time.Second
@@ -50,11 +50,16 @@ type board struct {
 	memories map[string]*memory   // by process
 	files    map[string]daemon.Process
 	seen     covered
-	at       time.Time     // of the last look that succeeded
+	began    time.Time     // of the last look that succeeded
+	at       time.Time     // its end
+	vain     time.Time     // when a look failed, or somebody waited for one in vain; zero after one that succeeded
 	since    time.Time     // of the first one
 	problem  string        // of the last look
 	looked   chan struct{} // closed after the next look
 	closed   bool
+
+	// Decisions so far, those before the last look began, and those before the last one began that succeeded.
+	nudges, before, shown int
 
 	turn int // how many processes have their turn in a look
 }
@@ -168,24 +173,22 @@ func (b *board) closely() (names []string) {
 }
 
 // await returns once there is a look that is fresh and, unless process is "", includes that process closely; or after
-// answerTimeout.
+// answerTimeout. No look that began before a decision is fresh after it. Where the database does not answer, one who
+// asks waits, and those who ask soon after do not.
 func (b *board) await(ctx context.Context, process string) {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
-	defer cancel()
+	patience := time.NewTimer(answerTimeout)
+	defer patience.Stop()
 	for {
 		b.mu.Lock()
 		b.asked[process] = time.Now()
 		if len(b.asked) > maxAsked {
 			clear(b.asked)
 		}
-		is := time.Since(b.at) < fresh
-		if m := b.memories[process]; m != nil && is {
-			is = time.Since(m.detailAt) < fresh
-		}
-		next, over := b.looked, b.closed
+		done := b.fresh(process) || time.Since(b.vain) < fresh || b.closed
+		next := b.looked
 		b.call()
 		b.mu.Unlock()
-		if is || over {
+		if done {
 			return
 		}
 		select {
@@ -193,9 +196,34 @@ func (b *board) await(ctx context.Context, process string) {
 			if b.failed() {
 				return
 			}
+		case <-patience.C:
+			b.giveUp()
+			return
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+// giveUp notes that somebody waited in vain.
+func (b *board) giveUp() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if time.Since(b.at) >= fresh {
+		b.vain = time.Now()
+	}
+}
+
+// fresh reports whether the board can answer a question now.
+func (b *board) fresh(process string) bool {
+	m := b.memories[process]
+	switch {
+	case time.Since(b.at) >= fresh:
+		return false
+	case m != nil:
+		return time.Since(m.detailAt) < fresh || m.detailAt.After(b.began)
+	default:
+		return b.shown == b.nudges
 	}
 }
 
@@ -215,9 +243,9 @@ func (b *board) look(ctx context.Context) {
 	err := b.see(ctx)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.problem = ""
+	b.problem, b.vain = "", time.Time{}
 	if err != nil {
-		b.problem = b.clean(err)
+		b.problem, b.vain = b.clean(err), time.Now()
 	}
 	close(b.looked)
 	b.looked = make(chan struct{})
@@ -240,6 +268,10 @@ func (b *board) cleanText(text string) string {
 // see asks the database: for all rows, for the status of the processes whose turn it is, and for the records of those
 // that somebody looks at closely.
 func (b *board) see(ctx context.Context) error {
+	b.mu.Lock()
+	start := time.Now()
+	b.before = b.nudges
+	b.mu.Unlock()
 	rows, err := b.reader.Rows(ctx)
 	if err != nil {
 		return err
@@ -257,7 +289,7 @@ func (b *board) see(ctx context.Context) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.at = time.Now()
+	b.began, b.at, b.shown = start, time.Now(), b.before
 	if b.since.IsZero() {
 		b.since = b.at
 	}
@@ -337,6 +369,7 @@ func (b *board) noteStatuses(all []daemon.Status, now time.Time) {
 		if m := b.memories[s.Process]; m != nil {
 			p, configured := b.files[s.Process]
 			m.noteStatus(s, p, configured, now)
+			m.stale = m.nudge > b.before
 		}
 	}
 	for _, m := range b.memories { // each has a cause at each look, even if it was not its turn
@@ -344,12 +377,16 @@ func (b *board) noteStatuses(all []daemon.Status, now time.Time) {
 	}
 }
 
-// nudge makes the next look include a process, and come soon.
+// nudge makes the next look include a process, and come soon. Those who ask from now on wait for it: a look that is under
+// way may have read what was there before.
 func (b *board) nudge(process string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.nudges++
+	b.vain = time.Time{}
 	if m := b.memories[process]; m != nil {
-		m.stale, m.detailAt, m.historyAt = true, time.Time{}, time.Time{}
+		m.nudge, m.stale, m.detailAt, m.historyAt = b.nudges, true, time.Time{}, time.Time{}
+		b.asked[process] = time.Now()
 	}
 	b.call()
 }

@@ -113,6 +113,44 @@ func TestBoard_ALookAtAThousandProcessesStaysCheap(t *testing.T) {
 	require.Less(t, asked, int64(4*(3*(turn+maxWatched)+30)), "statements go with the turns, and not with the fleet")
 }
 
+// A decision comes while a look is under way that has read the row already.
+func TestBoard_AfterADecisionNoOneSeesWhatWasBefore(t *testing.T) {
+	t.Parallel()
+	for name, see := range map[string]func(testing.TB, *Desk){
+		"fleet": func(t testing.TB, d *Desk) {
+			f, err := d.Fleet(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, "paused", f.Processes[0].State)
+		},
+		"process": func(t testing.TB, d *Desk) {
+			p, err := d.Process(t.Context(), "a", Full)
+			require.NoError(t, err)
+			require.Equal(t, "paused", p.State)
+			require.Equal(t, CausePause, p.Hold.Cause)
+			require.Equal(t, "pause", p.History[0].Action)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool, config := fixture(t, plain)
+			insert(t, pool, "ann", 1)
+			stop := work(t, config)
+			d := sit(t, config)
+			until(t, d, delivered(1))
+			stop()
+			until(t, d, func(p Process) bool { return p.State == "no worker" })
+			d.Watch(t.Context(), "a")
+			tx := pgtest.Begin(t, pool, "LOCK TABLE public.bookings")
+			require.Eventually(t, func() bool {
+				return pgtest.Value[bool](t, pool, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`)
+			}, patience, time.Millisecond, "a look has read the row, and waits for the table")
+			decided(t, d, Order{Verb: Pause, Process: "a"})
+			require.NoError(t, tx.Rollback(t.Context()))
+			see(t, d)
+		})
+	}
+}
+
 func TestBoard_SaysWhyItCannotLook(t *testing.T) {
 	t.Parallel()
 	_, config := fixture(t, plain)
@@ -125,6 +163,71 @@ func TestBoard_SaysWhyItCannotLook(t *testing.T) {
 	require.NotContains(t, err.Error(), "s3cret-canary")
 	_, err = d.Process(t.Context(), "a", Full)
 	require.ErrorAs(t, err, &known)
+}
+
+func TestBoard_InAnOutageNobodyWaitsForALookOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	_, config := fixture(t, plain)
+	var link *pgtest.Link
+	config.Database, link = pgtest.Proxy(t, config.Database)
+	d := sit(t, config)
+	until(t, d, func(p Process) bool { return p.State == "new" })
+	back := link.Away()
+	var f Fleet
+	require.Eventually(t, func() bool {
+		var err error
+		f, err = d.Fleet(t.Context())
+		return err == nil && f.Problem != "" && time.Since(f.At) > fresh
+	}, patience, 20*time.Millisecond)
+	began := time.Now()
+	for range 10 {
+		f, err := d.Fleet(t.Context())
+		require.NoError(t, err)
+		require.NotEmpty(t, f.Problem)
+		_, err = d.Process(t.Context(), "a", Full)
+		require.NoError(t, err)
+	}
+	require.Less(t, time.Since(began), 5*lookInterval, "twenty calls do not wait for twenty looks")
+	back()
+	require.Eventually(t, func() bool {
+		now, err := d.Fleet(t.Context())
+		return err == nil && now.Problem == "" && now.At.After(f.At)
+	}, patience, 20*time.Millisecond)
+}
+
+// A page asks several times.
+func TestBoard_OfADatabaseThatHangsOnlyTheFirstWaits(t *testing.T) {
+	t.Parallel()
+	_, config := fixture(t, plain)
+	var link *pgtest.Link
+	config.Database, link = pgtest.Proxy(t, config.Database)
+	d := sit(t, config)
+	until(t, d, func(p Process) bool { return p.State == "new" })
+	link.Stall()
+	t.Cleanup(link.Resume)
+	require.Eventually(t, func() bool {
+		d.board.mu.Lock()
+		defer d.board.mu.Unlock()
+		return time.Since(d.board.at) > fresh
+	}, patience, 20*time.Millisecond)
+	began := time.Now()
+	for range 3 {
+		_, err := d.Process(t.Context(), "a", Full)
+		require.NoError(t, err)
+	}
+	require.Less(t, time.Since(began), answerTimeout+fresh)
+}
+
+// Of a slow database, a look that includes many processes takes long.
+func TestBoard_WhatTheLastLookIncludedIsFresh(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	b := newBoard(Config{}, nil)
+	b.began, b.at = now.Add(-5*time.Second), now
+	b.memories["a"] = &memory{process: "a", detail: detail{detailAt: now.Add(-4 * time.Second)}}
+	b.memories["b"] = &memory{process: "b", detail: detail{detailAt: now.Add(-6 * time.Second)}}
+	require.True(t, b.fresh("a"))
+	require.False(t, b.fresh("b"), "it waits for its turn")
 }
 
 func TestBoard_RatesAndSparks(t *testing.T) {

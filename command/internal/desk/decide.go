@@ -232,10 +232,10 @@ func previewOf(outcome daemon.Outcome) Preview {
 	return p
 }
 
-// withKeys adds keys and types to the records of a preview: those of an outcome have none. Without the file, or where the
-// role may not read them, the records stay as they are.
+// withKeys adds keys and types to the records of a preview: those of an outcome have none. Without the file, where the
+// role may not read them, or while too many questions are being answered, the records stay as they are.
 func (d *Desk) withKeys(ctx context.Context, process string, outcome daemon.Outcome, records []Record) []Record {
-	source, err := d.board.reader.Source(process)
+	source, err := d.asking.Source(process)
 	if err != nil || source == nil || len(records) == 0 {
 		return records
 	}
@@ -243,7 +243,11 @@ func (d *Desk) withKeys(ctx context.Context, process string, outcome daemon.Outc
 	if outcome.Before.Position == cursor.Unplaced {
 		after = ""
 	}
-	shown, err := source.Peek(ctx, after, len(records), 0)
+	var shown []table.Shown
+	err = d.question(ctx, func(ctx context.Context) (err error) {
+		shown, err = source.Peek(ctx, after, len(records), 0)
+		return err
+	})
 	if err != nil {
 		return records
 	}

@@ -70,13 +70,15 @@ func New(ctx context.Context, c Config) (*Desk, error) {
 func (d *Desk) Close() {
 	d.stop()
 	d.running.Wait()
+	d.doctor.wait()
 	d.board.reader.Close()
 	d.asking.Close()
 }
 
-// Watch makes the board look, for as long as ctx lives. After each look it sends a tick: then Fleet and Process answer
-// from memory, at once. A viewer that is busy misses ticks, and never more than it needs. process is the one that
-// the viewer looks at, which every look includes; "" is none. The channel is closed when ctx or the desk ends.
+// Watch makes the board look, for as long as ctx lives. After each look it sends a tick: then Fleet answers from memory,
+// at once, and so does Process about a process that the look included. A viewer that is busy misses ticks, and never more
+// than it needs. process is the one that the viewer looks at; "" is none. A look includes all that viewers look at, unless
+// they are more than maxWatched: then these take turns. The channel is closed when ctx or the desk ends.
 func (d *Desk) Watch(ctx context.Context, process string) <-chan struct{} {
 	w := &watcher{process: process, ticks: make(chan struct{}, 1)}
 	d.board.join(w)
@@ -109,14 +111,10 @@ func ByOperator(ctx context.Context) context.Context {
 
 // question asks the database something, when it is its turn.
 func (d *Desk) question(ctx context.Context, ask func(context.Context) error) error {
-	return d.questionWithin(ctx, questionTimeout, ask)
-}
-
-func (d *Desk) questionWithin(ctx context.Context, timeout time.Duration, ask func(context.Context) error) error {
 	if ctx.Value(byOperator{}) != nil {
-		return d.taken(ctx, d.questions, timeout, ask)
+		return d.taken(ctx, d.questions, questionTimeout, ask)
 	}
-	return d.taken(ctx, d.viewers, timeout, func(ctx context.Context) error { return d.taken(ctx, d.questions, timeout, ask) })
+	return d.taken(ctx, d.viewers, questionTimeout, func(ctx context.Context) error { return d.taken(ctx, d.questions, questionTimeout, ask) })
 }
 
 // taken calls f while it has one of the turns.

@@ -336,3 +336,28 @@ func TestDoctor_OneReportForAll(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, first.At, again.At)
 }
+
+// A look must not wait for a connection that a preview has.
+func TestPreview_AsksWithTheConnectionsOfQuestions(t *testing.T) {
+	t.Parallel()
+	pool, config := fixture(t, plain)
+	insert(t, pool, "ann", 1)
+	stop := work(t, config)
+	d := sit(t, config)
+	until(t, d, delivered(1))
+	stop()
+	d.board.reader.Close() // so nothing can ask with those of the looks
+	seek := Order{Verb: Seek, Process: "a", To: &Target{Kind: ToStart}}
+	p, err := d.Preview(ByOperator(t.Context()), seek)
+	require.NoError(t, err)
+	require.Len(t, p.Records, 1)
+	require.Equal(t, "ann", p.Records[0].Key)
+
+	for range questionConns {
+		d.questions <- struct{}{}
+	}
+	p, err = d.Preview(ByOperator(t.Context()), seek)
+	require.NoError(t, err, "the preview does without")
+	require.Len(t, p.Records, 1)
+	require.Empty(t, p.Records[0].Key)
+}

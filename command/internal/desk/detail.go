@@ -21,7 +21,7 @@ const (
 type detail struct {
 	detailAt    time.Time // zero: nobody ever looked
 	head        *Record   // with its contents: an answer masks it
-	headProblem string
+	headProblem string    // see Process.HeadProblem
 	points      []Point
 
 	history   []Event
@@ -49,6 +49,9 @@ func (b *board) noteDetail(ctx context.Context, process string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now.points = m.points
+	if m.nudge > b.before {
+		now.detailAt, now.historyAt = time.Time{}, time.Time{}
+	}
 	m.detail = now
 }
 

@@ -27,7 +27,8 @@ type memory struct {
 
 	row   cursor.Row
 	rowAt time.Time
-	stale bool // the row says something else than when the status was read
+	stale bool // the row says something else than when the status was read, or a decision came since
+	nudge int  // the last one, of those that the board counts
 
 	status     daemon.Status
 	statusAt   time.Time // zero: never read
@@ -146,7 +147,7 @@ func (m *memory) spark(now time.Time) []*float64 {
 
 // noteStatus keeps a status.
 func (m *memory) noteStatus(s daemon.Status, p daemon.Process, configured bool, now time.Time) {
-	m.status, m.statusAt, m.file, m.configured, m.stale = s, now, p, configured, false
+	m.status, m.statusAt, m.file, m.configured = s, now, p, configured
 	m.noteBackfill(now)
 }
 

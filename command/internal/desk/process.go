@@ -20,7 +20,7 @@ type Process struct {
 	Since time.Time `json:"since"`
 	// Head is the first record that waits; nil if none does, or it is not known: see HeadProblem.
 	Head *Record `json:"head"`
-	// HeadProblem is why Head is not known; "" if it is.
+	// HeadProblem is why Head, the last deliveries or History is not known; "" if all are. What could be read is beside it.
 	HeadProblem string `json:"head_problem"`
 	// Failure is what went wrong with the record at the head; nil if nothing did.
 	Failure *Failure `json:"failure"`
@@ -113,8 +113,8 @@ type Event struct {
 	Detail json.RawMessage `json:"detail"`
 }
 
-// Process returns everything about one process. If nobody watches it, it makes a look first. For a name that is not
-// known it returns an Error of KindUnknown.
+// Process returns everything about one process. If nobody watches it, it makes a look first; where that fails, At is
+// the time of the one before. For a name that is not known it returns an Error of KindUnknown.
 func (d *Desk) Process(ctx context.Context, process string, sight Sight) (Process, error) {
 	if !d.board.mayKnow(process) {
 		d.board.await(ctx, "")
@@ -147,7 +147,9 @@ func (b *board) process(name string, sight Sight, now time.Time) (Process, error
 		HeldBy: []Holder{}, Held: []Span{}, History: sight.events(m.history), Series: m.series(), Backfill: m.progress(now), Limit: limitText(m.file.Limit), Verbs: m.verbs(),
 	}
 	if m.head != nil {
-		if p.HeadProblem = m.headMoved(); p.HeadProblem == "" {
+		if moved := m.headMoved(); moved != "" {
+			p.HeadProblem = moved
+		} else {
 			head := sight.seen(*m.head)
 			p.Head = &head
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
 // Between two steps of a look the row is newer than the head.
@@ -34,4 +35,36 @@ func TestProcess_ShowsNoHeadThatADecisionIsNotAbout(t *testing.T) {
 		require.Equal(t, c.shown, p.Head != nil, name)
 		require.Equal(t, c.shown, p.HeadProblem == "", name)
 	}
+}
+
+func TestProcess_AHeadThatMovedComesBeforeOtherProblems(t *testing.T) {
+	t.Parallel()
+	b := newBoard(Config{}, nil)
+	b.at = time.Now()
+	b.memories["a"] = &memory{process: "a", row: cursor.Row{Position: "2"}, detail: detail{head: &Record{Position: "2"}, headProblem: "of the history"}}
+	p, err := b.process("a", Full, time.Now())
+	require.NoError(t, err)
+	require.Nil(t, p.Head)
+	require.Contains(t, p.HeadProblem, "has moved past it")
+}
+
+func TestProcess_AHistoryThatCannotBeReadIsAProblemBesideTheHead(t *testing.T) {
+	t.Parallel()
+	pool, config := fixture(t, plain)
+	insert(t, pool, "ann", 1)
+	stop := work(t, config)
+	d := sit(t, config)
+	until(t, d, delivered(1))
+	stop()
+	insert(t, pool, "bob", 1)
+	until(t, d, func(p Process) bool { return p.Head != nil && p.HeadProblem == "" })
+	pgtest.Exec(t, pool, `ALTER TABLE od.cursor_event RENAME TO gone`)
+	d.stop()
+	d.running.Wait() // so no other look comes in between
+	d.board.nudge("a")
+	d.board.noteDetail(t.Context(), "a")
+	p, err := d.board.process("a", Full, time.Now())
+	require.NoError(t, err)
+	require.Equal(t, "bob", p.Head.Key)
+	require.Contains(t, p.HeadProblem, "cursor_event")
 }

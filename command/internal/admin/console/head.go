@@ -23,7 +23,7 @@ func newHead(p desk.Process) *sheet {
 		if p.HeadProblem == "" {
 			return nil
 		}
-		return &sheet{Title: "The record at the head", Masked: "It is not known: " + sentence(p.HeadProblem)}
+		return &sheet{Title: "The record at the head", Masked: "Not everything is known: " + sentence(p.HeadProblem)}
 	}
 	s := &sheet{Title: "The record at the head", Note: "it is delivered next"}
 	if f := p.Failure; f != nil {

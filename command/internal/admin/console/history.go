@@ -25,6 +25,9 @@ var eventTones = map[string]string{"halt": "bad", "skip": "warn", "seek": "warn"
 
 func newHistory(p desk.Process) history {
 	h := history{None: "Nothing was done to it yet.", All: "/audit?process=" + queryEscape(p.Line.Process)}
+	if p.HeadProblem != "" {
+		h.None = "Nothing is known that was done to it."
+	}
 	for _, e := range p.History[:min(len(p.History), 20)] {
 		h.Events = append(h.Events, newHappened(e))
 	}

@@ -138,7 +138,7 @@ func lastOf(have []desk.Record, more desk.Tail) []desk.Record {
 
 func newParts(p desk.Process, recent []desk.Record, tailErr error) parts {
 	return parts{
-		Standing: newState(p), Head: newHead(p), Blocker: newBlocker(p), Backfill: newBackfill(p), Tail: newTail(recent, tailErr),
+		Standing: newState(p), Head: newHead(p), Blocker: newBlocker(p), Backfill: newBackfill(p), Tail: newTail(recent, p.HeadProblem, tailErr),
 		Holds: newHolds(p, time.Now()), History: newHistory(p), Facts: newFacts(p),
 	}
 }
@@ -195,8 +195,12 @@ func newBackfill(p desk.Process) *progress {
 	return out
 }
 
-func newTail(recent []desk.Record, err error) tail {
+// newTail shows the last deliveries. problem is why they may not be known.
+func newTail(recent []desk.Record, problem string, err error) tail {
 	t := tail{Note: "the newest first", None: "No delivery was seen yet."}
+	if problem != "" {
+		t.None = "No delivery is known."
+	}
 	if err != nil {
 		t.None = "They are not known: " + sentence(err.Error())
 		return t
