@@ -184,8 +184,9 @@ func TestBoard_InAnOutageNobodyWaitsForALookOfTheirOwn(t *testing.T) {
 		f, err := d.Fleet(t.Context())
 		require.NoError(t, err)
 		require.NotEmpty(t, f.Problem)
-		_, err = d.Process(t.Context(), "a", Full)
+		p, err := d.Process(t.Context(), "a", Full)
 		require.NoError(t, err)
+		require.Equal(t, f.Problem, p.Problem)
 	}
 	require.Less(t, time.Since(began), 5*lookInterval, "twenty calls do not wait for twenty looks")
 	back()

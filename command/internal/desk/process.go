@@ -18,6 +18,8 @@ type Process struct {
 	// At is when the board looked last, and Since is when its memory begins.
 	At    time.Time `json:"at"`
 	Since time.Time `json:"since"`
+	// Problem is why the last look failed; "" if it did not. All else is of the look before then.
+	Problem string `json:"problem"`
 	// Head is the first record that waits; nil if none does, or it is not known: see HeadProblem.
 	Head *Record `json:"head"`
 	// HeadProblem is why Head, the last deliveries or History is not known; "" if all are. What could be read is beside it.
@@ -143,7 +145,7 @@ func (b *board) process(name string, sight Sight, now time.Time) (Process, error
 		return Process{}, &Error{Kind: KindUnknown, Text: "there is no process " + visible.Quoted(name) + ", neither in the file nor in the database"}
 	}
 	p := Process{
-		Line: m.line(b.seen, now), At: b.at.UTC(), Since: b.since.UTC(), HeadProblem: m.headProblem, Failure: m.failure(now),
+		Line: m.line(b.seen, now), At: b.at.UTC(), Since: b.since.UTC(), Problem: b.problem, HeadProblem: m.headProblem, Failure: m.failure(now),
 		HeldBy: []Holder{}, Held: []Span{}, History: sight.events(m.history), Series: m.series(), Backfill: m.progress(now), Limit: limitText(m.file.Limit), Verbs: m.verbs(),
 	}
 	if m.head != nil {

@@ -66,7 +66,7 @@ func (c *Console) frame(r *http.Request, title, current string) frame {
 func (c *Console) openLetters(r *http.Request) (open int64) {
 	fleet, err := c.desk.Fleet(r.Context())
 	if err != nil {
-		return 0 // the page itself shows why
+		return 0 // the page shows why
 	}
 	for _, line := range fleet.Processes {
 		if line.DeadLetters != nil {

@@ -92,7 +92,7 @@ func (c *Console) showProcess(w http.ResponseWriter, r *http.Request, status int
 	recent, tailErr := c.desk.Tail(r.Context(), name, "", maxTail)
 	short := visible.Inline(visible.Cut(name))
 	page := processPage{
-		frame: c.frame(r, short, "fleet"), Short: short, Live: processURL(name) + "/live", Panel: shown,
+		frame: c.frame(r, short, "fleet"), Short: short, Live: processURL(name) + "/live", Panel: shown, Problem: visible.Text(p.Problem),
 		Series: seriesOf(p), SeriesNote: "the last 15 minutes, as far as somebody looked, in UTC",
 		RateText: rateText(p), LatencyText: latencyText(p),
 		Actions: newActions(r, p), parts: newParts(p, recent.Records, tailErr),
@@ -120,6 +120,7 @@ func (c *Console) processLive(w http.ResponseWriter, r *http.Request) {
 		now := newParts(p, recent, tailErr)
 		return []part{
 			c.part("process", "standing", now.Standing), c.part("process", "head", now.Head), c.part("process", "blocker", now.Blocker),
+			c.part("process", "problem", visible.Text(p.Problem)),
 			c.part("process", "backfill", now.Backfill), c.part("process", "tail", now.Tail), c.part("process", "holds", now.Holds),
 			c.part("process", "history", now.History), c.part("process", "facts", now.Facts), c.part("process", "actions", newActions(r, p)),
 			text("series", "series", seriesOf(p)),
