@@ -36,10 +36,11 @@ type memory struct {
 
 	delivered int64 // since the board began
 	samples   []sample
-	buckets   []bucket // of SparkStep each, the oldest first
-	spans     []Span   // what held it up, the oldest first
-	cause     Cause    // at the last look
-	latency   *float64 // of the last record that was seen to be delivered
+	buckets   []bucket        // of SparkStep each, the oldest first
+	spans     []Span          // what held it up, the oldest first
+	haltedAt  cursor.Position // of the record at which the last span halted; "" for another cause
+	cause     Cause           // at the last look
+	latency   *float64        // of the last record that was seen to be delivered
 	backfill  *backfill
 
 	detail
