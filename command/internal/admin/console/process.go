@@ -277,10 +277,10 @@ func rateText(p desk.Process) string {
 func latencyText(p desk.Process) string {
 	for _, point := range slices.Backward(p.Series) {
 		if point.Latency != nil {
-			return "From creation to delivery, last " + took(*point.Latency)
+			return "From creation to delivery: the latest took " + took(*point.Latency)
 		}
 	}
-	return "From creation to delivery: not known yet"
+	return "From creation to delivery: no delivery was seen in this time"
 }
 
 // offers are the decisions, with what each is for.
