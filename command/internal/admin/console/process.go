@@ -212,7 +212,7 @@ func newTail(recent []desk.Record, err error) tail {
 }
 
 func newFacts(p desk.Process) []fact {
-	facts := []fact{written("position", orDash(p.Position)), said("sequence", count(p.Sequence)), said("epoch", count(p.Epoch)), written("worker", orDash(p.Worker)), said("moved", orDash(momentOf(p.MovedAt).Text))}
+	facts := []fact{written("position", orDash(p.Position)), said("sequence", count(p.Sequence)), said("epoch", count(p.Epoch)), written("worker", orDash(p.Worker)), said("row changed", orDash(momentOf(p.MovedAt).Text))}
 	if p.Waiting != nil {
 		waiting := count(p.Waiting.Records)
 		if p.Waiting.Capped {

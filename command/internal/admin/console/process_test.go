@@ -2,6 +2,7 @@ package console
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -15,4 +16,17 @@ func TestLatency_TheTextSaysThatItIsOfTheLatestDelivery(t *testing.T) {
 	require.Equal(t, "From creation to delivery: the latest took 2 min", latencyText(p))
 	require.Contains(t, seriesOf(p), `"latency":[null,120,null]`)
 	require.Equal(t, "From creation to delivery: no delivery was seen in this time", latencyText(desk.Process{Series: []desk.Point{{}}}))
+}
+
+// The time is that of the row, which an attempt that fails changes, too.
+func TestFacts_ACursorThatNeverMovedDoesNotSayThatItDid(t *testing.T) {
+	t.Parallel()
+	at := time.Now().UTC()
+	var names []string
+	for _, f := range newFacts(desk.Process{Line: desk.Line{MovedAt: &at}}) {
+		names = append(names, f.Name)
+		require.True(t, f.Name != "row changed" || f.Value.Short == newMoment(at).Text)
+	}
+	require.Contains(t, names, "row changed")
+	require.NotContains(t, names, "moved")
 }
