@@ -74,7 +74,7 @@ type actions struct {
 
 type action struct {
 	Verb, Name, About, Key string
-	Main                   bool
+	NeedsReason, Main      bool
 }
 
 func (c *Console) process(w http.ResponseWriter, r *http.Request) {
@@ -305,6 +305,7 @@ func newActions(r *http.Request, p desk.Process) actions {
 	}
 	for i, offer := range offers {
 		if slices.Contains(p.Verbs, desk.Verb(offer.Verb)) {
+			offer.NeedsReason = desk.Verb(offer.Verb).NeedsReason()
 			offer.Main = i == 0 || offer.Verb == "resume"
 			a.List = append(a.List, offer)
 		}
