@@ -77,25 +77,19 @@ func (a api) serve(answer answer) http.Handler {
 			a.write(w, result)
 			return
 		}
-		status, kind, text := http.StatusServiceUnavailable, string(desk.KindAway), "the database cannot be asked now: see the log, and try again"
+		kind, text := desk.KindAway, "the database cannot be asked now: see the log, and try again"
 		var known *desk.Error
 		if errors.As(err, &known) {
-			status, kind, text = statuses[known.Kind], string(known.Kind), known.Text
+			kind, text = known.Kind, known.Text
 		} else {
 			a.log.Warn("the API has no answer", "path", r.URL.Path, "err", err)
 		}
+		status := kind.Status()
 		if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
 			w.Header().Set("Retry-After", "1")
 		}
-		writeError(w, status, kind, text)
+		writeError(w, status, string(kind), text)
 	})
-}
-
-// statuses are those of HTTP, by why the desk did not answer.
-var statuses = map[desk.Kind]int{
-	desk.KindUsage: http.StatusBadRequest, desk.KindUnknown: http.StatusNotFound, desk.KindMoved: http.StatusConflict, desk.KindRefused: http.StatusUnprocessableEntity,
-	desk.KindOldPrimary: http.StatusUnprocessableEntity, desk.KindPruned: http.StatusUnprocessableEntity,
-	desk.KindLocked: http.StatusConflict, desk.KindBusy: http.StatusTooManyRequests, desk.KindUncertain: http.StatusInternalServerError, desk.KindAway: http.StatusServiceUnavailable,
 }
 
 func (a api) write(w http.ResponseWriter, result any) {

@@ -93,6 +93,12 @@ func openAt(t testing.TB, listen, settings, processes string) *site {
 
 func openWith(t testing.TB, pool *pgxpool.Pool, listen string, config daemon.Config) *site {
 	t.Helper()
+	return openPages(t, pool, listen, config, pages)
+}
+
+// openPages is openWith with pages of the caller's.
+func openPages(t testing.TB, pool *pgxpool.Pool, listen string, config daemon.Config, pages func(*desk.Desk) http.Handler) *site {
+	t.Helper()
 	s := &site{t: t, log: &buffer{}, out: &buffer{}, pool: pool, config: config, done: make(chan error, 1)}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	s.stop = cancel

@@ -103,6 +103,23 @@ func TestAPI_EveryRouteAnswersAsDescribed(t *testing.T) {
 	}
 }
 
+func TestAPI_ADeadLetterHasNoTimeAndNoSizeThatIsNotSo(t *testing.T) {
+	t.Parallel()
+	s := open(t, logins, rejecting(t))
+	pgtest.Exec(t, s.pool, `INSERT INTO public.bookings (customer, payload) VALUES ('eve', '{"poison": true}')`)
+	s.until(func(p desk.Process) bool { return p.Sequence == 1 })
+	one := api[desk.Letter](s, readToken, http.MethodGet, "/api/v1/dead-letters/1", nil)
+	list := api[desk.Letters](s, readToken, http.MethodPost, "/api/v1/dead-letters", map[string]any{})
+	found := api[desk.Found](s, readToken, http.MethodPost, "/api/v1/find", map[string]any{"by": "key", "text": "eve"})
+	for _, l := range []desk.Letter{one, list.Letters[0], *found.Records[0].Letter} {
+		require.Equal(t, l.At, l.Failure.Last)
+		require.False(t, l.Failure.First.After(l.Failure.Last))
+	}
+	require.Equal(t, found.Records[0].Letter.Failure, *found.Records[0].Failure)
+	require.EqualValues(t, len(`{"poison": true}`), *one.Record.PayloadBytes)
+	require.Nil(t, list.Letters[0].Record.PayloadBytes, "a list does not read payloads")
+}
+
 func TestAPI_ATextReachesTheGroupsThatAListLeavesOut(t *testing.T) {
 	t.Parallel()
 	s := open(t, logins, rejecting(t))

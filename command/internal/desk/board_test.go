@@ -2,11 +2,13 @@ package desk
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
@@ -250,4 +252,38 @@ func TestBoard_RatesAndSparks(t *testing.T) {
 	leapt := rowAt(row.Sequence+10_000, 2, start)
 	m.noteRow(leapt, start.Add(26*time.Second))
 	require.EqualValues(t, 250, m.delivered, "a seek delivers nothing")
+}
+
+// A point of the latency is a delivery: where none was, the plot has a gap and no flat line.
+func TestSeries_WithoutADeliveryThereIsNoLatency(t *testing.T) {
+	t.Parallel()
+	m := &memory{process: "a"}
+	created := nine.Add(-2 * time.Minute)
+	look := func(second int, sequence int64) {
+		row := rowAt(sequence, 1, nine)
+		row.Position = cursor.Position("at.int:" + created.Format("2006-01-02T15:04:05.000000Z") + "/1")
+		m.noteRow(row, at(second))
+		m.noteCause(at(second), time.Minute)
+	}
+	look(0, 0)
+	look(10, 1)
+	m.detailAt = at(10)
+	look(11, 1)
+	look(12, 2)
+	look(13, 2)
+	look(14, 2)
+	var latencies []string
+	for _, p := range m.points {
+		latencies = append(latencies, text(p.Latency))
+	}
+	require.Equal(t, []string{"-", "120", "-", "-"}, latencies)
+	require.Equal(t, "-", text(m.buckets[0].point.Latency))
+	require.Equal(t, "120", text(m.buckets[1].point.Latency), "a bucket has the deliveries of all its looks")
+}
+
+func text(v *float64) string {
+	if v == nil {
+		return "-"
+	}
+	return fmt.Sprint(*v)
 }

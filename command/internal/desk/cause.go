@@ -81,14 +81,18 @@ func (m *memory) noteSpan(now time.Time, quiet time.Duration) {
 	for len(m.spans) > 0 && (len(m.spans) > maxSpans || now.Sub(m.spans[0].To) > memoryTime) {
 		m.spans = slices.Delete(m.spans, 0, 1)
 	}
-	n := len(m.spans)
+	n, wasOpen := len(m.spans), false
 	if n > 0 {
-		m.spans[n-1].Open = false
+		wasOpen, m.spans[n-1].Open = m.spans[n-1].Open, false
 	}
 	if m.cause == "" || m.cause == CauseBacklog {
 		return
 	}
 	span := Span{Cause: m.cause, From: now, To: now, Open: true}
+	var haltedAt cursor.Position
+	if f := m.row.Failure; m.cause == CauseHalt && f != nil {
+		haltedAt = f.Position
+	}
 	if h := m.status.Hold; h != nil && ofHold[h.Kind] == m.cause {
 		span.Kind, span.Text = string(h.Kind), visible.Inline(h.String())
 	}
@@ -97,9 +101,12 @@ func (m *memory) noteSpan(now time.Time, quiet time.Duration) {
 	}
 	if n > 0 {
 		last := &m.spans[n-1]
-		gap := now.Sub(last.To)
-		same := last.Cause == span.Cause && last.Who == span.Who
-		if same && gap <= max(flap, quiet+quiet/2) {
+		gap := flap // a look has seen that it was over
+		if wasOpen {
+			gap = max(flap, quiet+quiet/2) // no look since
+		}
+		same := last.Cause == span.Cause && last.Who == span.Who && m.haltedAt == haltedAt
+		if same && now.Sub(last.To) <= gap {
 			last.To, last.Open = now, true
 			last.Text, last.Kind = cmp.Or(span.Text, last.Text), cmp.Or(span.Kind, last.Kind)
 			return
@@ -111,7 +118,7 @@ func (m *memory) noteSpan(now time.Time, quiet time.Duration) {
 			span.From = m.spans[n-1].To
 		}
 	}
-	m.spans = append(m.spans, span)
+	m.spans, m.haltedAt = append(m.spans, span), haltedAt
 }
 
 // began is when the cause began, where the database knows that; zero if it does not.

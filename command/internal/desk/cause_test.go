@@ -77,6 +77,36 @@ func TestSpans_GoOnOverShortGapsAndBeginWhereTheDatabaseKnows(t *testing.T) {
 	require.LessOrEqual(t, len(m.buckets), maxBuckets)
 }
 
+// A quiet board looks once in a minute. It may miss what was between two halts, and still they are two.
+func TestSpans_TwoHaltsAreTwo(t *testing.T) {
+	t.Parallel()
+	m := &memory{process: "a"}
+	halt := func(second int, record string) {
+		row := rowAt(5, 1, at(second))
+		row.State, row.Failure = cursor.Halted, &cursor.Failure{Position: cursor.Position(record), RecordID: record, Attempts: 1, First: at(second - 10), Last: at(second - 10)}
+		m.noteRow(row, at(second))
+		m.noteCause(at(second), time.Minute)
+	}
+	halt(0, "23")
+	halt(60, "26")
+	require.Len(t, m.spans, 2, "the records are two")
+	require.Equal(t, at(-10), m.spans[0].From)
+	require.Equal(t, at(0), m.spans[0].To)
+	require.False(t, m.spans[0].Open)
+	require.Equal(t, at(50), m.spans[1].From)
+	halt(61, "26")
+	require.Len(t, m.spans, 2)
+
+	m.noteRow(rowAt(5, 2, at(62)), at(62)) // a retry
+	m.noteCause(at(62), time.Minute)
+	halt(64, "26")
+	require.Len(t, m.spans, 2, "so short a time is not worth a line")
+	m.noteRow(rowAt(5, 3, at(65)), at(65))
+	m.noteCause(at(65), time.Minute)
+	halt(80, "26")
+	require.Len(t, m.spans, 3, "a look has seen that it ran")
+}
+
 func TestCovered_IsWhatWasLookedAt(t *testing.T) {
 	t.Parallel()
 	var c covered

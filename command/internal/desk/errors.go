@@ -2,6 +2,7 @@ package desk
 
 import (
 	"errors"
+	"net/http"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -30,6 +31,26 @@ const (
 	KindUncertain Kind = "uncertain" // it may have been done: see the history
 	KindAway      Kind = "away"      // the database did not answer
 )
+
+// Status is the status of HTTP that an answer with an error of this kind has, in the API and in the pages alike.
+func (k Kind) Status() int {
+	switch k {
+	case KindUsage:
+		return http.StatusBadRequest
+	case KindUnknown:
+		return http.StatusNotFound
+	case KindMoved, KindLocked:
+		return http.StatusConflict
+	case KindRefused, KindOldPrimary, KindPruned:
+		return http.StatusUnprocessableEntity
+	case KindBusy:
+		return http.StatusTooManyRequests
+	case KindUncertain:
+		return http.StatusInternalServerError
+	default:
+		return http.StatusServiceUnavailable
+	}
+}
 
 // Error is why a question or a decision failed. Its text is for people, and has no secrets.
 type Error struct {

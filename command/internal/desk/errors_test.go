@@ -27,3 +27,14 @@ func TestKindOf_WhatMoreOfTheOperatorsWordAllowsHasAKindOfItsOwn(t *testing.T) {
 		require.Equal(t, c.want, kindOf(fmt.Errorf("decide: %w", c.err)), c.err)
 	}
 }
+
+// The numbers are those of docs/console.md and of openapi.yaml.
+func TestKind_EachHasItsStatus(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[Kind]int{
+		KindUsage: 400, KindUnknown: 404, KindMoved: 409, KindLocked: 409, KindRefused: 422, KindOldPrimary: 422, KindPruned: 422,
+		KindBusy: 429, KindUncertain: 500, KindAway: 503, "": 503,
+	} {
+		require.Equal(t, want, kind.Status(), kind)
+	}
+}

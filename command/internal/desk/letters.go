@@ -195,6 +195,7 @@ func (d *Desk) Letter(ctx context.Context, id int64, sight Sight) (letter Letter
 func (d *Desk) letterOf(l cursor.DeadLetter, sight Sight) Letter {
 	f := failureOf(l.Failure)
 	f.RecordID, f.Position, f.Error = l.RecordID, string(l.Position), d.board.cleanText(l.Failure.Error)
+	f.Last = l.At.UTC() // it was put aside right after its last attempt, and the table keeps no other time of that
 	record := processor.OfLetter(l)
 	record.Payload = record.Payload[:min(len(record.Payload), MaxPayload)]
 	r := recordOf(table.Shown{Record: record, Bytes: int64(len(l.Payload)), Withheld: l.Withheld}, cursor.Row{Process: l.Process})

@@ -18,7 +18,7 @@ func TestLetterOf_TheMarkOfAnAmendmentIsNoHeader(t *testing.T) {
 	require.Equal(t, map[string]string{"tenant": "x"}, l.Record.Headers)
 	require.True(t, l.Amended)
 	require.Equal(t, "{}", l.Record.Payload)
-	require.EqualValues(t, 2, l.Record.PayloadBytes)
+	require.EqualValues(t, 2, *l.Record.PayloadBytes)
 }
 
 func TestGrouped_TheLargestGroupsHaveTheLettersThatAPageShows(t *testing.T) {

@@ -37,10 +37,11 @@ type memory struct {
 
 	delivered int64 // since the board began
 	samples   []sample
-	buckets   []bucket // of SparkStep each, the oldest first
-	spans     []Span   // what held it up, the oldest first
-	cause     Cause    // at the last look
-	latency   *float64 // of the last record that was seen to be delivered
+	buckets   []bucket        // of SparkStep each, the oldest first
+	spans     []Span          // what held it up, the oldest first
+	haltedAt  cursor.Position // of the record at which the last span halted; "" for another cause
+	cause     Cause           // at the last look
+	latency   *float64        // of the last record that was delivered since the last point; nil if none was
 	backfill  *backfill
 
 	detail
@@ -174,7 +175,12 @@ func (m *memory) noteCause(now time.Time, quiet time.Duration) {
 	m.noteSpan(now, quiet)
 	records, age := m.waiting(now)
 	point := Point{At: now, Rate: m.rate(), Waiting: records, Age: age, Latency: m.latency, Cause: m.cause}
-	m.bucket(now).point = point
+	m.latency = nil
+	b := m.bucket(now)
+	earlier := b.point.Latency
+	if b.point = point; point.Latency == nil {
+		b.point.Latency = earlier // of another look of the same bucket
+	}
 	if !m.detailAt.IsZero() {
 		m.points = append(m.points, point)
 		if len(m.points) > maxPoints {

@@ -49,7 +49,7 @@ func (m *memory) need(l Line) *Need {
 		return &Need{rankHalted, fmt.Sprintf("it is halted at record %s", visible.Short(f.RecordID))}
 	case l.State == "cannot read":
 		return &Need{rankUnread, "its source cannot be read"}
-	case m.cause == CauseNobody && (waits || f != nil):
+	case (m.cause == CauseNobody || l.State == "no worker") && (waits || f != nil):
 		return &Need{rankNobody, "no worker runs it, and records wait"}
 	case m.row.State == cursor.Running && f != nil && f.Attempts >= manyTries:
 		return &Need{rankFailing, fmt.Sprintf("record %s fails: %s", visible.Short(f.RecordID), f.Tries())}
@@ -71,6 +71,26 @@ func (m *memory) need(l Line) *Need {
 		return &Need{rankNew, "it has not run yet"}
 	default:
 		return nil
+	}
+}
+
+// causeOf is the cause of the hold that a need is about. Other needs are about no hold.
+var causeOf = map[int]Cause{
+	rankHalted: CauseHalt, rankNobody: CauseNobody, rankFailing: CauseReceiver, rankLocked: CauseLock, rankFence: CauseFence, rankReceiver: CauseReceiver, rankPaused: CausePause,
+}
+
+// Why is why the process needs somebody, each thing once: the hold says all that a need about it does. It is empty if the
+// process needs nobody.
+func (l Line) Why() []string {
+	switch {
+	case l.Need == nil:
+		return nil
+	case l.Hold == nil:
+		return []string{l.Need.Text}
+	case causeOf[l.Need.Rank] == l.Hold.Cause:
+		return []string{l.Hold.Text}
+	default:
+		return []string{l.Need.Text, l.Hold.Text}
 	}
 }
 

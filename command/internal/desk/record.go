@@ -34,8 +34,8 @@ type Record struct {
 	// Payload is cut after MaxPayload bytes: Cut reports that.
 	Payload string `json:"payload"`
 	Cut     bool   `json:"cut"`
-	// PayloadBytes is the size of the payload; 0 if it was not read.
-	PayloadBytes int `json:"payload_bytes"`
+	// PayloadBytes is the size of the payload; nil if there is none, or if it was not read, as in a list of dead letters.
+	PayloadBytes *int64 `json:"payload_bytes"`
 	// Masked reports that headers and payload are left out, because the viewer may not see them or the answer never has
 	// them. Withheld reports that the role of the database may not read them.
 	Masked   bool `json:"masked"`
@@ -77,7 +77,10 @@ func recordOf(s table.Shown, row cursor.Row) Record {
 	delivery.History, _ = row.Histories.At(s.Position) // histories that cannot be read are reported by the worker
 	r := Record{
 		Position: string(s.Position), Table: s.Table, ID: s.ID, Key: s.Key, Type: s.Type, DedupKey: delivery.DedupKey(),
-		Headers: s.Headers, Payload: string(s.Payload), PayloadBytes: int(s.Bytes), Cut: s.Cut(), Withheld: s.Withheld,
+		Headers: s.Headers, Payload: string(s.Payload), Cut: s.Cut(), Withheld: s.Withheld,
+	}
+	if s.Bytes > 0 {
+		r.PayloadBytes = &s.Bytes
 	}
 	if !s.CreatedAt.IsZero() {
 		at := s.CreatedAt

@@ -99,7 +99,7 @@ func (c *Console) preview(r *http.Request, process string, in room) (*panel, int
 	}
 	p, err := c.desk.Preview(r.Context(), o)
 	if err != nil {
-		return refusal(err, o, in, who(r).CSRF), statusOf(err)
+		return refusal(err, o, in, who(r).CSRF), kindOf(err).Status()
 	}
 	out := &panel{Step: 1, Title: titles[o.Verb][0] + " " + visible.Short(o.Process) + "?", Sentences: sentences(p.Text), Problem: newProse(p.Problem), Back: in.back}
 	for i, record := range p.Records {
@@ -134,7 +134,7 @@ func (c *Console) decide(r *http.Request, process string, in room) (*panel, int)
 	}
 	d, err := c.desk.Decide(r.Context(), o, desk.Approval{Reason: strings.TrimSpace(r.PostFormValue("reason")), Expect: r.PostFormValue("expect"), Actor: who(r).Name})
 	if err != nil {
-		return refusal(err, o, in, who(r).CSRF), statusOf(err)
+		return refusal(err, o, in, who(r).CSRF), kindOf(err).Status()
 	}
 	out := &panel{Step: 2, Title: titles[o.Verb][1], Sentences: sentences(d.Text), Back: in.back}
 	if d.Failed != "" {
@@ -164,28 +164,13 @@ func refusal(err error, o desk.Order, in room, csrf string) *panel {
 	return out
 }
 
+// kindOf is the kind of an error of the desk; "" for another error.
 func kindOf(err error) desk.Kind {
 	var e *desk.Error
 	if errors.As(err, &e) {
 		return e.Kind
 	}
 	return ""
-}
-
-// statusOf is the status of a page that shows an error.
-func statusOf(err error) int {
-	switch kindOf(err) {
-	case desk.KindUsage:
-		return http.StatusUnprocessableEntity
-	case desk.KindUnknown:
-		return http.StatusNotFound
-	case desk.KindMoved, desk.KindRefused, desk.KindOldPrimary, desk.KindPruned, desk.KindLocked:
-		return http.StatusConflict
-	case desk.KindBusy, desk.KindAway:
-		return http.StatusServiceUnavailable
-	default:
-		return http.StatusInternalServerError
-	}
 }
 
 // sentences shows a text as paragraphs.

@@ -57,13 +57,13 @@ func (c *Console) missing(w http.ResponseWriter, r *http.Request) {
 
 // fail shows why the desk had no answer.
 func (c *Console) fail(w http.ResponseWriter, r *http.Request, err error) {
-	status := statusOf(err)
-	if status == http.StatusInternalServerError {
+	kind := kindOf(err)
+	if kind == "" || kind == desk.KindUncertain {
 		c.log.Warn("a page of the console got no answer", "path", r.URL.Path, "err", err)
 	}
 	text := err.Error()
-	if kindOf(err) == desk.KindAway {
+	if kind == desk.KindAway {
 		text += " Reload the page to ask again."
 	}
-	c.Fault(w, r, status, text)
+	c.Fault(w, r, kind.Status(), text)
 }

@@ -37,7 +37,7 @@ func (c *Console) find(w http.ResponseWriter, r *http.Request) {
 	found, err := c.desk.Find(r.Context(), ask, sight(r))
 	if err != nil {
 		page.Problem, page.None = sentence(err.Error()), ""
-		c.show(w, statusOf(err), "find", page)
+		c.show(w, kindOf(err).Status(), "find", page)
 		return
 	}
 	var problems []string

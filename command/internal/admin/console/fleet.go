@@ -45,7 +45,7 @@ type needs struct {
 type need struct {
 	ID, Name, URL string
 	State         standing
-	Why, Detail   []words
+	Why           [][]words
 	Since         string
 }
 
@@ -63,7 +63,7 @@ type row struct {
 	Split                split
 	Rate                 string
 	Spark                spark
-	Holder               string
+	Worker               string
 }
 
 func (c *Console) fleet(w http.ResponseWriter, r *http.Request) {
@@ -132,9 +132,9 @@ func newNeeds(f desk.Fleet) needs {
 			n.More++
 			continue
 		}
-		one := need{ID: "n-" + htmlID(line.Process), Name: visible.Inline(visible.Cut(line.Process)), URL: processURL(line.Process), State: stateOfLine(line), Why: newProse(line.Need.Text)}
-		if line.Hold != nil {
-			one.Detail = newProse(line.Hold.Text)
+		one := need{ID: "n-" + htmlID(line.Process), Name: visible.Inline(visible.Cut(line.Process)), URL: processURL(line.Process), State: stateOfLine(line)}
+		for _, why := range line.Why() {
+			one.Why = append(one.Why, newProse(why))
 		}
 		if line.Waiting != nil && line.Waiting.Seconds != nil && line.Waiting.Records > 0 {
 			one.Since = "waits " + took(*line.Waiting.Seconds)
@@ -149,7 +149,11 @@ func stateOfLine(l desk.Line) standing {
 	if l.State == "running" && l.Hold != nil {
 		return standing{causeWords[l.Hold.Cause], "warn"}
 	}
-	return newStanding(l.State)
+	s := newStanding(l.State)
+	if s.Tone == "bad" && l.Need == nil { // as without a worker, while nothing waits
+		s.Tone = "warn"
+	}
+	return s
 }
 
 func processURL(name string) string { return "/processes/" + url.PathEscape(name) }
@@ -159,9 +163,9 @@ func rowID(l desk.Line) string { return "p-" + htmlID(l.Process) }
 func newRow(l desk.Line) row {
 	r := row{
 		ID: rowID(l), Name: visible.Inline(visible.Cut(l.Process)), URL: processURL(l.Process), State: stateOfLine(l),
-		Split: newSplit(l), Spark: newSpark(l.Spark), Holder: visible.Inline(visible.Cut(l.Worker)), NoLag: "–",
+		Split: newSplit(l), Spark: newSpark(l.Spark), Worker: visible.Inline(visible.Cut(l.Worker)), NoLag: "–",
 	}
-	r.Words = strings.ToLower(r.Name + " " + l.State + " " + r.Holder)
+	r.Words = strings.ToLower(r.Name + " " + l.State + " " + r.Worker)
 	if l.Waiting != nil {
 		r.NoLag = "0"
 	}

@@ -63,7 +63,7 @@ func basisOf(l desk.Line) uint64 {
 			_, _ = fmt.Fprintf(h, "%v\x00", v) // never fails: see hash.Hash
 		}
 	}
-	write(l.State, l.Worker, known(l.Rate))
+	write(l.State, l.Worker, l.Need != nil, known(l.Rate))
 	for _, v := range l.Spark {
 		write(known(v))
 	}

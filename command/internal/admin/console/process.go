@@ -74,7 +74,7 @@ type actions struct {
 
 type action struct {
 	Verb, Name, About, Key string
-	Main                   bool
+	NeedsReason, Main      bool
 }
 
 func (c *Console) process(w http.ResponseWriter, r *http.Request) {
@@ -217,7 +217,7 @@ func newTail(recent []desk.Record, problem string, err error) tail {
 }
 
 func newFacts(p desk.Process) []fact {
-	facts := []fact{written("position", orDash(p.Position)), said("sequence", count(p.Sequence)), said("epoch", count(p.Epoch)), written("worker", orDash(p.Worker)), said("moved", orDash(momentOf(p.MovedAt).Text))}
+	facts := []fact{written("position", orDash(p.Position)), said("sequence", count(p.Sequence)), said("epoch", count(p.Epoch)), written("worker", orDash(p.Worker)), said("row changed", orDash(momentOf(p.MovedAt).Text))}
 	if p.Waiting != nil {
 		waiting := count(p.Waiting.Records)
 		if p.Waiting.Capped {
@@ -282,10 +282,10 @@ func rateText(p desk.Process) string {
 func latencyText(p desk.Process) string {
 	for _, point := range slices.Backward(p.Series) {
 		if point.Latency != nil {
-			return "From creation to delivery, last " + took(*point.Latency)
+			return "From creation to delivery: the latest took " + took(*point.Latency)
 		}
 	}
-	return "From creation to delivery: not known yet"
+	return "From creation to delivery: no delivery was seen in this time"
 }
 
 // offers are the decisions, with what each is for.
@@ -310,6 +310,7 @@ func newActions(r *http.Request, p desk.Process) actions {
 	}
 	for i, offer := range offers {
 		if slices.Contains(p.Verbs, desk.Verb(offer.Verb)) {
+			offer.NeedsReason = desk.Verb(offer.Verb).NeedsReason()
 			offer.Main = i == 0 || offer.Verb == "resume"
 			a.List = append(a.List, offer)
 		}

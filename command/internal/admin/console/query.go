@@ -94,14 +94,19 @@ func (q query) columns() map[string]column {
 }
 
 func (q query) counts(lines []desk.Line) []stateCount {
-	numbers := map[string]int64{}
+	numbers, needed := map[string]int64{}, map[string]bool{}
 	for _, l := range lines {
 		numbers[l.State]++
+		needed[l.State] = needed[l.State] || l.Need != nil
 	}
 	all := []stateCount{{Word: plural(len(lines)), Number: count(int64(len(lines))), URL: q.with(""), Current: q.State == ""}}
 	for _, s := range desk.States() {
 		if numbers[s] > 0 {
-			all = append(all, stateCount{Word: s, Tone: tones[s], Number: count(numbers[s]), URL: q.with(s), Current: q.State == s})
+			tone := tones[s]
+			if tone == "bad" && !needed[s] {
+				tone = "warn"
+			}
+			all = append(all, stateCount{Word: s, Tone: tone, Number: count(numbers[s]), URL: q.with(s), Current: q.State == s})
 		}
 	}
 	return all

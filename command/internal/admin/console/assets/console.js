@@ -199,6 +199,15 @@
     return value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : String(Math.round(value * 100) / 100);
   }
 
+  // A value between two gaps is in no line: it is drawn as a point.
+  function alone(u, i) {
+    var values = u.data[i];
+    return values.reduce(function (list, v, at) {
+      var before = at > 0 && values[at - 1] !== null, after = at + 1 < values.length && values[at + 1] !== null;
+      return v !== null && !before && !after ? list.concat(at) : list;
+    }, []);
+  }
+
   function clock(seconds) { return new Date(seconds * 1000).toISOString().slice(11, 19); }
 
   function draw(plot) {
@@ -216,7 +225,7 @@
       series: [
         { label: "at", value: function (u, t) { return t === null ? "–" : clock(t); } },
         { label: element.getAttribute("data-label"), stroke: line, width: 1.6, fill: line.replace("rgb(", "rgba(").replace(")", ", .12)"),
-          points: { show: false }, value: function (u, v) { return short(v) + " " + unit; } }
+          points: { show: false, filter: alone, size: 4, fill: line }, value: function (u, v) { return short(v) + " " + unit; } }
       ]
     }, plot.data, element);
   }
