@@ -148,20 +148,22 @@ func (m Message) Text() string {
 		fmt.Fprintf(&b, "\nand %d more: ordered-dispatcher status shows them\n", more)
 	}
 	if m.Console != "" {
-		fmt.Fprintf(&b, "\nConsole: %s\n", m.Console)
+		b.WriteString("\n" + consoleLine + m.Console + "\n")
 	}
 	return b.String()
 }
 
-// links returns the addresses that are ours.
-func (m Message) links() []string {
-	all := []string{m.Console}
-	for _, a := range m.Alarms {
-		all = append(all, a.Runbook)
-	}
-	slices.Sort(all)
-	return slices.DeleteFunc(slices.Compact(all), func(link string) bool { return link == "" })
+// isLink reports whether a line of the Text is an address of ours. No name has a line of its own.
+func (m Message) isLink(line string) bool {
+	return m.Console != "" && line == consoleLine+m.Console ||
+		slices.ContainsFunc(m.Alarms, func(a Alarm) bool { return a.Runbook != "" && line == runbookLine+a.Runbook })
 }
+
+// The beginnings of lines with an address.
+const (
+	consoleLine = "Console: "
+	runbookLine = "Runbook: "
+)
 
 // headline is the alarm in a few words.
 func (a Alarm) headline() string {
@@ -199,7 +201,7 @@ func (a Alarm) lines() []string {
 		lines = append(lines, "Next: "+a.Next)
 	}
 	if a.Runbook != "" {
-		lines = append(lines, "Runbook: "+a.Runbook)
+		lines = append(lines, runbookLine+a.Runbook)
 	}
 	return lines
 }

@@ -133,7 +133,7 @@ func TestSlack_HasTheFormOfItsWebhooks(t *testing.T) {
 	url, got := receiver(t, http.StatusOK, "ok")
 	m := halted
 	m.Alarms = append([]notify.Alarm{}, m.Alarms...)
-	m.Alarms[0].Process = "<!channel> & co, @everyone at https://evil.example"
+	m.Alarms[0].Process = "<!channel> & co, @everyone at https://console.example.evil.example"
 	m.Alarms[0].Runbook, m.Console = "https://handbook.example/halt?a=1&b=2", "https://console.example"
 	s := sender(t, notify.Target{Slack: &notify.Slack{URL: url + "/services/T0/B0/hunter2"}})
 	require.NoError(t, s.Send(t.Context(), m))
@@ -144,7 +144,7 @@ func TestSlack_HasTheFormOfItsWebhooks(t *testing.T) {
 	require.NoError(t, json.Unmarshal(r.body, &payload))
 	require.Len(t, payload, 1, "services that are compatible know the text alone")
 	text := payload["text"].(string)
-	require.True(t, strings.HasPrefix(text, "*ordered-dispatcher: &lt;!channel&gt; &amp; co, @\u200beveryone at https:\u200b//evil.example is halted*\n"), text)
+	require.True(t, strings.HasPrefix(text, "*ordered-dispatcher: &lt;!channel&gt; &amp; co, @\u200beveryone at https:\u200b//console.example.evil.example is halted*\n"), text)
 	require.NotContains(t, text, "@everyone")
 	require.Contains(t, text, "Runbook: https://handbook.example/halt?a=1&amp;b=2\n")
 	require.Contains(t, text, "Console: https://console.example\n")

@@ -20,10 +20,13 @@ func (s slack) String() string { return "Slack webhook at " + s.caller.String() 
 var escaped = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "@", "@\u200b", "://", ":\u200b//")
 
 func (s slack) send(ctx context.Context, m Message) error {
-	text := "*" + escaped.Replace(m.Subject()) + "*\n" + escaped.Replace(m.Text())
-	for _, link := range m.links() {
-		broken := escaped.Replace(link)
-		text = strings.ReplaceAll(text, broken, strings.ReplaceAll(broken, "\u200b", ""))
+	text := "*" + escaped.Replace(m.Subject()) + "*\n"
+	for line := range strings.Lines(m.Text()) {
+		broken := escaped.Replace(line)
+		if m.isLink(strings.TrimSuffix(line, "\n")) {
+			broken = strings.ReplaceAll(broken, "\u200b", "")
+		}
+		text += broken
 	}
 	body, err := json.Marshal(map[string]string{"text": text})
 	if err != nil {
