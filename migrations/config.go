@@ -78,6 +78,9 @@ func (c Config) validate() error {
 // connConfig returns the configuration of the one session. The settings are sent with the start of the session, so
 // that they cannot outlive it.
 func (c Config) connConfig() (*pgx.ConnConfig, error) {
+	if err := pgurl.CheckScheme(c.ConnString); err != nil {
+		return nil, err
+	}
 	if err := pgurl.CheckFiles(c.ConnString); err != nil {
 		return nil, err
 	}

@@ -79,6 +79,9 @@ var ErrUnreadable = errors.New("the connection string cannot be read")
 // name the user. The password may be in the password file at home, which names its servers. The errors repeat no
 // value.
 func ParseAlone(url string) (*pgx.ConnConfig, error) {
+	if err := CheckScheme(url); err != nil {
+		return nil, err
+	}
 	text, err := alone(url)
 	if err != nil {
 		return nil, err

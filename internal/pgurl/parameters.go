@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/closest"
 )
 
 // parameters are the settings that a connection string may have besides those that the driver knows. A misspelt name
@@ -19,16 +21,27 @@ var parameters = []string{
 	"statement_timeout", "synchronous_commit", "timezone", "transaction_timeout", "work_mem",
 }
 
-// CheckParameters refuses settings that neither the driver nor this list knows. It quotes their names, and no value. What
-// is no name may be a URL with a slip in its beginning, password and all: the driver takes it for a setting.
+// known are settings of the driver, for what a misspelt one was meant to be.
+var known = []string{
+	"host", "hostaddr", "port", "user", "password", "passfile", "dbname", "database", "service", "servicefile", "connect_timeout", "sslmode", "sslcert", "sslkey",
+	"sslrootcert", "sslpassword", "target_session_attrs", "pool_max_conns", "pool_min_conns", "pool_max_conn_lifetime",
+}
+
+// CheckParameters refuses settings that neither the driver nor this list knows. It quotes no value, and of the names only
+// those that resemble a known one: another may be a part of a password that is not encoded, or a URL with a slip in its
+// beginning, which the driver takes for a setting.
 func CheckParameters(given map[string]string) error {
 	for name := range given {
 		if !slices.Contains(parameters, strings.ToLower(name)) {
 			if !plainName.MatchString(name) {
 				return errors.New("the connection string cannot be read: " + HowToConnect)
 			}
-			return fmt.Errorf("the connection string has a setting %q, which the driver does not know and may not send to the server: "+
-				"correct its name, or set it with ALTER ROLE", name)
+			meant := closest.Name(name, append(known, parameters...))
+			if meant == "" {
+				return errors.New("the connection string has a setting that the driver does not know and may not send to the server: " +
+					"set it with ALTER ROLE, or " + HowToConnect)
+			}
+			return fmt.Errorf("the connection string has a setting %q, which the driver does not know: did you mean %s?", name, meant)
 		}
 	}
 	return nil

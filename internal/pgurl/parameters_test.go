@@ -25,5 +25,26 @@ func TestCheckParameters_QuotesNoURLThatIsNone(t *testing.T) {
 		require.ErrorContains(t, err, pgurl.HowToConnect)
 		require.NotContains(t, err.Error(), "s3cretpw")
 	}
-	require.ErrorContains(t, pgurl.CheckParameters(map[string]string{"statement_timeot": "1"}), `"statement_timeot"`)
+	require.ErrorContains(t, pgurl.CheckParameters(map[string]string{"statement_timeot": "1"}), `"statement_timeot", which the driver does not know: did you mean statement_timeout?`)
+	err := pgurl.CheckParameters(map[string]string{"s3cretpw": "1"})
+	require.ErrorContains(t, err, "set it with ALTER ROLE")
+	require.NotContains(t, err.Error(), "s3cretpw")
+}
+
+// The driver takes a part of a password that is not encoded for the host or the database, and its errors name those.
+func TestCheckScheme_RefusesAPasswordThatIsNotEncoded(t *testing.T) {
+	t.Parallel()
+	for _, database := range []string{"postgres://u:s3cret@pw@127.0.0.1:5432/x", "postgresql://u:12/s3cret@127.0.0.1/x", "postgres://u:s3@cret/pw@h/x"} {
+		for _, err := range []error{pgurl.CheckScheme(database), alone(database)} {
+			require.EqualError(t, err, "the connection string cannot be read: "+pgurl.HowToConnect)
+		}
+	}
+	for _, database := range []string{"postgres://u:s3cret%40pw@h1,h2:5432/x?options=a@b", "postgres://h/x", "postgres:///x?host=/run/a@b", "host=h password=s3@cret"} {
+		require.NoError(t, pgurl.CheckScheme(database))
+	}
+}
+
+func alone(database string) error {
+	_, err := pgurl.ParseAlone(database)
+	return err
 }

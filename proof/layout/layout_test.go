@@ -39,7 +39,8 @@ var arrows = map[string][]string{
 	"internal/visible":        {},
 	"internal/pgname":         {},
 	"internal/pgshape":        {},
-	"internal/pgurl":          {"internal/bounded"},
+	"internal/pgurl":          {"internal/bounded", "internal/closest"},
+	"internal/closest":        {},
 	"internal/pgwall":         {},
 	"internal/plaintext":      {},
 	"internal/quantity":       {},
@@ -211,7 +212,7 @@ func arrow(from, to string) bool {
 		return slices.Contains(inside[unitOf(from)], unitOf(to)) || unitOf(from) == unitOf(to)
 	}
 	if below(from, "command/internal/daemon") {
-		return to == "stores" || below(to, "claim", "cursor", "payload", "processor", "retention", "sources", "upcast", "sinks", "readmodel", "shadow", "migrations", "outbox", "internal/answer", "internal/bounded", "internal/knob", "internal/outcome", "internal/pgname", "internal/pgurl", "internal/pgwall", "internal/plaintext", "internal/prepared", "internal/privilege", "internal/quantity", "internal/secret", "internal/visible", "command/internal/daemon", "command/internal/notify")
+		return to == "stores" || below(to, "claim", "cursor", "payload", "processor", "retention", "sources", "upcast", "sinks", "readmodel", "shadow", "migrations", "outbox", "internal/answer", "internal/bounded", "internal/closest", "internal/knob", "internal/outcome", "internal/pgname", "internal/pgurl", "internal/pgwall", "internal/plaintext", "internal/prepared", "internal/privilege", "internal/quantity", "internal/secret", "internal/visible", "command/internal/daemon", "command/internal/notify")
 	}
 	origin := "" // the nearest one: arrows may also have a directory below another one
 	for dir := range arrows {

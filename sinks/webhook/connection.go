@@ -3,9 +3,11 @@ package webhook
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"net"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/idna"
@@ -25,12 +27,32 @@ type connection struct {
 	opened time.Time
 	used   time.Time   // when the last turn was given back
 	idle   *time.Timer // runs rest, idleTimeout after that
+	wanted atomic.Bool // the receiver asked for our certificate, in a way that judges it after our side of the handshake
 }
 
 func newConnection(t *http.Transport, u *url.URL) *connection {
 	c := &connection{transport: t, scheme: u.Scheme, address: address(u), turn: make(chan struct{}, 1)}
 	c.dialEarly()
+	c.noteWanted()
 	return c
+}
+
+// noteWanted notes whether the receiver asks for our certificate, and gives it as crypto/tls does.
+func (c *connection) noteWanted() {
+	config := c.transport.TLSClientConfig
+	given := config.GetClientCertificate
+	config.GetClientCertificate = func(asked *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		c.wanted.Store(asked.Version >= tls.VersionTLS13)
+		if given != nil {
+			return given(asked)
+		}
+		for i := range config.Certificates {
+			if asked.SupportsCertificate(&config.Certificates[i]) == nil {
+				return &config.Certificates[i], nil
+			}
+		}
+		return new(tls.Certificate), nil
+	}
 }
 
 // address returns the address to dial for a URL.
@@ -96,7 +118,7 @@ func (c *connection) send(ctx context.Context, req *http.Request, body *bytes.Re
 			err = reason // rather than that the connection was closed
 		}
 		c.drop()
-		sent := begun(body) && (reused || !refusesCertificate(reason))
+		sent := begun(body) && (reused || !c.wanted.Load() || !refusesCertificate(reason))
 		// A connection that was found closed before anything was written is not a failure.
 		if sent || !reused || ctx.Err() != nil {
 			return nil, &noAnswer{sent: sent, err: err}
@@ -110,6 +132,7 @@ func (c *connection) open(ctx context.Context) (reused bool, err error) {
 		return true, nil
 	}
 	c.drop()
+	c.wanted.Store(false)
 	conn, err := c.transport.NewClientConn(ctx, c.scheme, c.address)
 	if err != nil {
 		return false, err

@@ -133,6 +133,29 @@ func TestDeliver_ARefusedCertificateOfOursSentNothing(t *testing.T) {
 	}
 }
 
+// A receiver that asked for no certificate, or judges one before it ends the handshake, may have read the request when it
+// sends an alert about certificates.
+func TestDeliver_OnlyAReceiverThatAskedMayRefuseACertificate(t *testing.T) {
+	t.Parallel()
+	ours, theirs := brokertest.NewCertificates(t), brokertest.NewCertificates(t)
+	for _, c := range []struct {
+		asks    tls.ClientAuthType
+		version uint16
+		want    bool
+	}{{tls.NoClientCert, tls.VersionTLS13, false}, {tls.RequireAndVerifyClientCert, tls.VersionTLS12, false}, {tls.RequireAndVerifyClientCert, tls.VersionTLS13, true}} {
+		server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		server.TLS = &tls.Config{
+			Certificates: []tls.Certificate{pair(t, theirs.ServerCert, theirs.ServerKey)},
+			ClientAuth:   c.asks, ClientCAs: roots(ours), MaxVersion: c.version,
+		}
+		server.StartTLS()
+		t.Cleanup(server.Close)
+		s := newSink(t, Config{URL: server.URL, TLS: &tls.Config{RootCAs: roots(theirs), Certificates: []tls.Certificate{pair(t, ours.ClientCert, ours.ClientKey)}}})
+		require.NoError(t, s.Deliver(t.Context(), delivery()))
+		require.Equal(t, c.want, s.receiver.wanted.Load())
+	}
+}
+
 func pair(t *testing.T, cert, key []byte) tls.Certificate {
 	t.Helper()
 	p, err := tls.X509KeyPair(cert, key)

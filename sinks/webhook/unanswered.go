@@ -70,8 +70,8 @@ func (s *Sink) wanted(err error) string {
 // bad_certificate to certificate_unknown, unknown_ca and certificate_required.
 var ofCertificates = []tls.AlertError{42, 43, 44, 45, 46, 48, 116}
 
-// refusesCertificate reports whether the receiver refused our certificate, on a connection that had no request before.
-// Then its side of the handshake has failed, and it read nothing of the request.
+// refusesCertificate reports whether the receiver refused our certificate. If it had asked for one, and the connection
+// had no request before, then its side of the handshake has failed, and it read nothing of the request.
 func refusesCertificate(alert *net.OpError) bool {
 	return alert != nil && slices.ContainsFunc(ofCertificates, func(code tls.AlertError) bool { return code.Error() == alert.Err.Error() })
 }

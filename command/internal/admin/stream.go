@@ -19,7 +19,8 @@ const (
 // gate would answer a HEAD in the same way.
 func isStream(r *http.Request) bool {
 	spelled := r.URL.EscapedPath() // the name of a process may end in a slash and "live", which it has escaped
-	return spelled == "/api/v1/events" || strings.HasSuffix(spelled, "/live") && spelled != "/processes/live"
+	name, ofProcess := strings.CutPrefix(spelled, "/processes/")
+	return spelled == "/api/v1/events" || spelled == "/live" || ofProcess && strings.HasSuffix(name, "/live")
 }
 
 // streamed serves a stream, unless too many are open. Its context ends with the visitor's right to see.

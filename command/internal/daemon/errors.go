@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon/yamlfile"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/closest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -61,7 +61,7 @@ func unknownProcess(name string, known []string) error {
 	if len(known) == 0 {
 		return usage("there is no process %q, and none at all yet: run one first, or name the configuration with -c", name)
 	}
-	if meant := yamlfile.Closest(name, known); meant != "" {
+	if meant := closest.Name(name, known); meant != "" {
 		return usage("there is no process %q: did you mean %s? There are %s", name, meant, strings.Join(known, ", "))
 	}
 	return usage("there is no process %q: there are %s", name, strings.Join(known, ", "))

@@ -12,9 +12,9 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon/yamlfile"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/closest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
@@ -459,7 +459,7 @@ func (o *Operator) unknown(ctx context.Context, err error) error {
 	if len(names) == 0 {
 		return usage("process %q has no cursor, and no other process has one: `ordered-dispatcher run` makes it, and so do `pause` and `seek` with -c FILE", o.process)
 	}
-	if meant := yamlfile.Closest(o.process, names); meant != "" {
+	if meant := closest.Name(o.process, names); meant != "" {
 		return usage("process %q has no cursor: did you mean %s? These processes have one: %s", o.process, meant, oneOf(names))
 	}
 	return usage("process %q has no cursor; these processes have one: %s. `pause` and `seek` with -c FILE make it before its first run", o.process, oneOf(names))

@@ -9,6 +9,8 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/closest"
 )
 
 // Mapping holds the keys of a value and their nodes.
@@ -59,7 +61,7 @@ func (f *File) spelledKey(at *token.Token) string {
 
 // suggestion says which keys there are, and which of them a wrong one was probably meant to be.
 func suggestion(wrong string, known []string, below map[string]string) string {
-	if meant := cmp.Or(below[wrong], Closest(wrong, known)); meant != "" {
+	if meant := cmp.Or(below[wrong], closest.Name(wrong, known)); meant != "" {
 		return fmt.Sprintf("did you mean %s? T%s", meant, strings.TrimPrefix(keys(known), "t"))
 	}
 	return keys(known)

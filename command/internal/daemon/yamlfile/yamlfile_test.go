@@ -164,17 +164,6 @@ func TestFaults_NameThePlaceAndTheNextStep(t *testing.T) {
 	}
 }
 
-func TestClosest_ProposesWhatWasLikelyMeant(t *testing.T) {
-	t.Parallel()
-	names := []string{"booking_sms", "booking_mails", "pay"}
-	for wrong, want := range map[string]string{
-		"bokking_sms": "booking_sms", "booking_sm": "booking_sms", "Booking_Mails": "booking_mails", "pai": "pay",
-		"invoices": "", "": "", "p": "", "q": "", "pya": "pay", "apy": "pay", "yap": "",
-	} {
-		require.Equal(t, want, yamlfile.Closest(wrong, names), wrong)
-	}
-}
-
 func TestFaults_AllAtOnceWithTheirLines(t *testing.T) {
 	t.Parallel()
 	_, err := read("n: many\n\td: x", nil)

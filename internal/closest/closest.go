@@ -1,10 +1,11 @@
-package yamlfile
+// Package closest finds the name that a misspelt one was meant to be.
+package closest
 
 import "strings"
 
-// Closest returns the name that a wrong one was probably meant to be; "" if none is close. A third of its letters may
+// Name returns the name that a wrong one was probably meant to be; "" if none is close. A third of its letters may
 // be wrong, or one, but never all of them.
-func Closest(wrong string, names []string) string {
+func Name(wrong string, names []string) string {
 	best, fewest := "", min(max(1, len(wrong)/3)+1, len(wrong))
 	for _, name := range names {
 		if d := distance(strings.ToLower(wrong), strings.ToLower(name)); d < fewest {
