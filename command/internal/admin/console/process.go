@@ -122,7 +122,7 @@ func (c *Console) processLive(w http.ResponseWriter, r *http.Request) {
 			c.part("process", "standing", now.Standing), c.part("process", "head", now.Head), c.part("process", "blocker", now.Blocker),
 			c.part("process", "backfill", now.Backfill), c.part("process", "tail", now.Tail), c.part("process", "holds", now.Holds),
 			c.part("process", "history", now.History), c.part("process", "facts", now.Facts), c.part("process", "actions", newActions(r, p)),
-			text("series", "series", seriesOf(p)),
+			c.part("process", "rate", rateText(p)), c.part("process", "latency", latencyText(p)), text("series", "series", seriesOf(p)),
 		}, nil
 	})
 }
