@@ -1,6 +1,7 @@
 package console
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
@@ -119,4 +120,30 @@ func TestDoctor_TheSQLOfAFindingIsCopied(t *testing.T) {
 	p.do(chromedp.Evaluate[chromedp.Void](`void Object.defineProperty(navigator, "clipboard", {value: undefined})`))
 	p.click("[data-copy]")
 	p.until(`String(getSelection()).startsWith("CREATE INDEX CONCURRENTLY")`)
+}
+
+// One delivery between looks without one has no line, and a process that delivers nothing has none either.
+func TestProcess_OneDeliveryIsAPointOfTheLatency(t *testing.T) {
+	t.Parallel()
+	const inked = `(() => {
+		const plot = document.querySelector('[data-plot="latency"]'), canvas = plot.querySelector("canvas");
+		if (!canvas) return -1;
+		const ink = getComputedStyle(plot).color.match(/\d+/g).map(Number);
+		const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+		let n = 0;
+		for (let i = 0; i < data.length; i += 4) if (data[i + 3] > 200 && [0, 1, 2].every(c => Math.abs(data[i + c] - ink[c]) < 12)) n++;
+		return n;
+	})()`
+	w := newWorld(t, process{"payments", "payments", ""})
+	p := w.ada()
+	p.open("/processes/payments")
+	p.allow("willReadFrequently")
+	p.says("#latency", "no delivery was seen")
+	p.until(inked + " === 0")
+	w.insert("payments", "p-1", "ada", "{}")
+	p.until(inked + " > 4")
+	p.says("#latency", "the latest took under 1 s")
+	p.open("/processes/payments")
+	series := value[[]*float64](p, `JSON.parse(document.querySelector("#series").textContent).latency`)
+	require.Len(t, slices.DeleteFunc(series, func(v *float64) bool { return v == nil }), 1)
 }

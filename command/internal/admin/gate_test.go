@@ -288,17 +288,6 @@ func TestGate_OtherSitesCannotSendNorLoad(t *testing.T) {
 	}
 }
 
-// What everybody may have takes no place of a stream, and the page of a process whose name ends so is none.
-func TestIsStream_IsAboutThePathAsItIsSpelled(t *testing.T) {
-	t.Parallel()
-	for path, want := range map[string]bool{
-		"/live": true, "/api/v1/events": true, "/processes/a/live": true, "/processes/live/live": true, "/processes/tenant%2Flive/live": true,
-		"/assets/live": false, "/processes/live": false, "/processes/tenant%2Flive": false, "/login/live": false,
-	} {
-		require.Equal(t, want, isStream(httptest.NewRequest(http.MethodGet, path, nil)), path)
-	}
-}
-
 // Two parts of the program must not read one path in two ways.
 func TestGate_APathIsSpelledInOneWay(t *testing.T) {
 	t.Parallel()

@@ -123,7 +123,7 @@ func (c *Console) processLive(w http.ResponseWriter, r *http.Request) {
 			c.part("process", "problem", visible.Text(p.Problem)),
 			c.part("process", "backfill", now.Backfill), c.part("process", "tail", now.Tail), c.part("process", "holds", now.Holds),
 			c.part("process", "history", now.History), c.part("process", "facts", now.Facts), c.part("process", "actions", newActions(r, p)),
-			text("series", "series", seriesOf(p)),
+			c.part("process", "rate", rateText(p)), c.part("process", "latency", latencyText(p)), text("series", "series", seriesOf(p)),
 		}, nil
 	})
 }
