@@ -167,8 +167,8 @@ func validStream(name string) bool {
 func validURL(raw string) bool {
 	for _, server := range servers(raw) {
 		u, err := url.Parse(server)
-		if err != nil || u.Scheme != "nats" && u.Scheme != "tls" || u.Hostname() == "" {
-			return false
+		if err != nil || u.Scheme != "nats" && u.Scheme != "tls" || u.Hostname() == "" || strings.Contains(u.EscapedPath(), "@") {
+			return false // with an @ in the path, a password with a slash was not encoded
 		}
 	}
 	return true

@@ -62,3 +62,9 @@ func TestRefuseRest_AMessageWithoutAnAnswerLeavesTheWindowOpen(t *testing.T) {
 		require.Equal(t, failure, s.refuseRest(t.Context(), nil, failure))
 	}
 }
+
+func TestValidURL_NeedsAPasswordThatIsEncoded(t *testing.T) {
+	t.Parallel()
+	require.False(t, validURL("nats://u:12/s3cret@127.0.0.1"))
+	require.True(t, validURL("nats://u:12%2Fs3cret@127.0.0.1"))
+}

@@ -87,7 +87,8 @@ func (c Config) validate() error {
 	faults := knob.Faults{knob.Check(c)}
 	fault := faults.If
 	u, err := amqp.ParseURI(c.URL)
-	fault(c.URL != "" && err != nil, "url cannot be parsed: write it as amqp://user:password@host:5672/vhost, percent-encode what is special in a password")
+	slipped := err == nil && strings.Contains(pathOf(c.URL), "@") // a password with a slash, whose end is taken for the vhost
+	fault(c.URL != "" && (err != nil || slipped), "url cannot be parsed: write it as amqp://user:password@host:5672/vhost, percent-encode what is special in a password")
 	fault(err == nil && c.TLS != nil && u.Scheme != "amqps", "tls is given, and the url is not amqps://")
 	fault(len(c.Exchange) > shortString, "exchange has %d bytes, and AMQP keeps %d", len(c.Exchange), shortString)
 	fault(!slices.Contains(exchangeTypes, c.Type) && !strings.HasPrefix(c.Type, "x-"), "type %q is not one of direct, fanout, topic, headers and x-…", c.Type)
@@ -97,6 +98,15 @@ func (c Config) validate() error {
 	fault(err != nil, "routing_key: %w", err)
 	fault(c.Exchange == "" && c.RoutingKey == "", "exchange and routing_key are both empty: the default exchange takes the name of a queue as routing key")
 	return errors.Join(faults...)
+}
+
+// pathOf returns the path of a URL as it is written.
+func pathOf(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return ""
+	}
+	return u.EscapedPath()
 }
 
 // target is the part of a URL that is not secret, as people write it.

@@ -20,3 +20,12 @@ func TestGuard_HidesThePasswordAndOnDemandAllThatTheBrokerSays(t *testing.T) {
 		require.EqualError(t, newGuard(c).Error(fmt.Errorf("publish to the exchange: %w", &blocked{reason})), "publish to the exchange: the broker takes no messages ([…]); free memory or disk there")
 	}
 }
+
+// The parser takes the rest of a password with a slash for the virtual host, which messages name.
+func TestNew_RefusesAPasswordThatIsNotEncoded(t *testing.T) {
+	t.Parallel()
+	c := Config{URL: "amqp://u:12/s3cret@127.0.0.1:5672/", Exchange: "e", RoutingKey: "k"}
+	require.EqualError(t, c.withDefaults().validate(), "url cannot be parsed: write it as amqp://user:password@host:5672/vhost, percent-encode what is special in a password")
+	c.URL = "amqp://u:12%2Fs3cret@127.0.0.1:5672/a%40b"
+	require.NoError(t, c.withDefaults().validate())
+}
