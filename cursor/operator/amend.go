@@ -24,7 +24,7 @@ type Amended struct {
 	Position        cursor.Position
 	DedupKey        string
 	Table, RecordID string
-	// Row is the payload that the row has. The audit keeps its digest.
+	// Row is the payload that the row has. The amendment keeps its digest.
 	Row []byte
 	// Payload is delivered instead. It is whole: neither compressed nor a claim check.
 	Payload []byte
@@ -67,7 +67,7 @@ func (o *Operator) Amend(ctx context.Context, process string, with Amended, d cu
 		keep := o.db.Statement(amendSQL, process, string(with.Position), with.DedupKey, with.Table, with.RecordID, digest(with.Row), d.Actor, d.Reason)
 		keep.Last = with.Payload
 		return o.writeWith(ctx, conn, c, a, d, map[string]any{
-			"record_id": with.RecordID, "record_position": with.Position, "dedup_key": with.DedupKey, "original_sha256": digest(with.Row), "payload_sha256": digest(with.Payload), "bytes": len(with.Payload),
+			"record_id": with.RecordID, "record_position": with.Position, "dedup_key": with.DedupKey, "bytes": len(with.Payload),
 		}, keep)
 	})
 }
@@ -115,7 +115,7 @@ func (o *Operator) Unamend(ctx context.Context, process string, at cursor.Positi
 	}}
 	return o.decide(ctx, process, d, a, func(conn *pgx.Conn, c Change, d cursor.Decision) error {
 		return o.writeWith(ctx, conn, c, a, d, map[string]any{
-			"record_id": all[0].RecordID, "record_position": at, "dedup_key": all[0].DedupKey, "payload_sha256": digest(all[0].Payload),
+			"record_id": all[0].RecordID, "record_position": at, "dedup_key": all[0].DedupKey,
 		}, o.db.Statement(unamendSQL, process, string(at)))
 	})
 }
