@@ -176,7 +176,7 @@ func (o *Operator) ForgetAmended(ctx context.Context, process string, gone ...cu
 	return nil
 }
 
-// digest is how the audit names a payload.
+// digest is how an amendment names the payload of the row.
 func digest(payload []byte) string {
 	sum := sha256.Sum256(payload)
 	return hex.EncodeToString(sum[:])
