@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -118,12 +119,19 @@ func (c *connection) send(ctx context.Context, req *http.Request, body *bytes.Re
 			err = reason // rather than that the connection was closed
 		}
 		c.drop()
-		sent := begun(body) && (reused || !c.wanted.Load() || !refusesCertificate(reason))
+		sent := begun(body) && !c.turnedAway(reused, reason)
 		// A connection that was found closed before anything was written is not a failure.
 		if sent || !reused || ctx.Err() != nil {
 			return nil, &noAnswer{sent: sent, err: err}
 		}
 	}
+}
+
+// turnedAway reports whether the receiver refused our certificate. If it had asked for one, and the connection had no
+// request before, then its side of the handshake has failed, and it read nothing of the request.
+func (c *connection) turnedAway(reused bool, alert *net.OpError) bool {
+	return !reused && c.wanted.Load() && alert != nil &&
+		slices.ContainsFunc(ofCertificates, func(code tls.AlertError) bool { return code.Error() == alert.Err.Error() })
 }
 
 // open makes sure that there is a connection, and reports whether it was used before.

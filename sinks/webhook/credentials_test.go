@@ -156,6 +156,19 @@ func TestDeliver_OnlyAReceiverThatAskedMayRefuseACertificate(t *testing.T) {
 	}
 }
 
+func TestTurnedAway_NeedsAnAlertAboutACertificateThatWasAskedForFirst(t *testing.T) {
+	t.Parallel()
+	about := func(code tls.AlertError) *net.OpError { return &net.OpError{Op: "remote error", Err: code} }
+	c := &connection{}
+	require.False(t, c.turnedAway(false, about(46)), "it did not ask for one")
+	c.wanted.Store(true)
+	require.True(t, c.turnedAway(false, about(46)))
+	require.True(t, c.turnedAway(false, about(116)))
+	require.False(t, c.turnedAway(true, about(46)), "it took a request before")
+	require.False(t, c.turnedAway(false, about(80)), "its own fault")
+	require.False(t, c.turnedAway(false, nil))
+}
+
 func pair(t *testing.T, cert, key []byte) tls.Certificate {
 	t.Helper()
 	p, err := tls.X509KeyPair(cert, key)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"syscall"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
@@ -69,12 +68,6 @@ func (s *Sink) wanted(err error) string {
 // ofCertificates are the alerts that end a handshake over the client's certificate: RFC 8446, section 6.2, from
 // bad_certificate to certificate_unknown, unknown_ca and certificate_required.
 var ofCertificates = []tls.AlertError{42, 43, 44, 45, 46, 48, 116}
-
-// refusesCertificate reports whether the receiver refused our certificate. If it had asked for one, and the connection
-// had no request before, then its side of the handshake has failed, and it read nothing of the request.
-func refusesCertificate(alert *net.OpError) bool {
-	return alert != nil && slices.ContainsFunc(ofCertificates, func(code tls.AlertError) bool { return code.Error() == alert.Err.Error() })
-}
 
 // alert returns the reason that the receiver gave, by TLS, for the end of a connection.
 func alert(err error) *net.OpError {
