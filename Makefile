@@ -14,7 +14,8 @@
 #   make soak SEEDS=20 FOR=4m              before a release: all that may find something new, which CI may not
 
 GO = go
-PKGS = work
+# Those that take longest begin first, so that no processor waits for one of them at the end.
+PKGS = ./sources/table ./sinks/kafka ./sinks/nats ./sinks/rabbitmq ./sinks/sql work
 ARGS =
 RACE =
 VERSIONS = 14 15 16 17 18
