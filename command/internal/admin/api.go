@@ -194,6 +194,9 @@ func (a api) tail(r *http.Request) (any, error) {
 	if err := read(r, &ask); err != nil {
 		return nil, err
 	}
+	if ask.Limit < 0 {
+		return nil, badRequest("limit must be a number between 1 and " + strconv.Itoa(desk.MaxTail))
+	}
 	if ask.Limit == 0 {
 		ask.Limit = desk.MaxTail
 	}

@@ -82,6 +82,7 @@ func TestAPI_EveryRouteAnswersAsDescribed(t *testing.T) {
 		{as(operateToken, http.MethodPost, "/api/v1/preview", `{"verb": "retry", "process": "a"}`), http.StatusUnprocessableEntity},
 		{as(operateToken, http.MethodPost, "/api/v1/preview", `{"verb": "pause", "process": "b"}`), http.StatusBadRequest},
 		{as(operateToken, http.MethodPost, "/api/v1/decide", `{"order": {"verb": "pause", "process": "a"}, "expect": "{\"state\":\"paused\"}"}`), http.StatusConflict},
+		{as(operateToken, http.MethodPost, "/api/v1/tail", `{"process": "a", "limit": -1}`), http.StatusBadRequest},
 		{as(operateToken, http.MethodGet, "/api/v1/nothing", ""), http.StatusNotFound},
 	} {
 		a := s.send(c.request)

@@ -37,6 +37,7 @@ func TestStatuses_ThePagesAnswerARefusalAsTheAPIDoes(t *testing.T) {
 		require.Equal(t, c.want, s.send(as(operateToken, http.MethodPost, "/api/v1/preview", c.body)).status, c.body)
 		require.Equal(t, c.want, form(c.page, c.fields), "%s %v", c.page, c.fields)
 	}
+	require.Equal(t, http.StatusNotFound, s.send(as(operateToken, http.MethodGet, "/processes/b/live", "")).status, "no stream of it would have news")
 	decide := fmt.Sprintf(`{"order": %s, "expect": %q}`, `{"verb": "pause", "process": "a"}`, `{"state":"paused"}`)
 	require.Equal(t, http.StatusConflict, s.send(as(operateToken, http.MethodPost, "/api/v1/decide", decide)).status)
 	require.Equal(t, http.StatusConflict, form("/processes/a/decide", url.Values{"verb": {"pause"}, "expect": {`{"state":"paused"}`}}))

@@ -2,6 +2,7 @@ package console
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -103,6 +104,11 @@ func (c *Console) showProcess(w http.ResponseWriter, r *http.Request, status int
 // processLive streams the parts of a process, its series and its deliveries.
 func (c *Console) processLive(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
+	var refused *desk.Error
+	if _, err := c.desk.Process(r.Context(), name, sight(r)); errors.As(err, &refused) && refused.Kind == desk.KindUnknown {
+		c.fail(w, r, err) // else the stream would hold its place, and never have news
+		return
+	}
 	var recent []desk.Record
 	from, at := "", ""
 	c.stream(w, r, name, func() ([]part, error) {
