@@ -2,7 +2,6 @@ package console
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -104,8 +103,7 @@ func (c *Console) showProcess(w http.ResponseWriter, r *http.Request, status int
 // processLive streams the parts of a process, its series and its deliveries.
 func (c *Console) processLive(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
-	var refused *desk.Error
-	if _, err := c.desk.Process(r.Context(), name, sight(r)); errors.As(err, &refused) && refused.Kind == desk.KindUnknown {
+	if _, err := c.desk.Process(r.Context(), name, sight(r)); kindOf(err) == desk.KindUnknown {
 		c.fail(w, r, err) // else the stream would hold its place, and never have news
 		return
 	}
