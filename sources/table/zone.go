@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -53,14 +54,15 @@ func (e *examination) timeZone(l *layout, c column, m member) bool {
 func (e *examination) zoneFix(l *layout, c column, m member) string {
 	column := pgx.Identifier{c.Name}.Sanitize()
 	other := fmt.Sprintf("ALTER TABLE %s ALTER COLUMN %s TYPE timestamptz USING %[2]s AT TIME ZONE 'the zone of the stamps', "+
-		"ALTER COLUMN %[2]s SET DEFAULT clock_timestamp();\n-- that locks the table while it is rewritten", l.sql(), column)
+		"ALTER COLUMN %[2]s SET DEFAULT clock_timestamp();\nthat locks the table while it is rewritten", l.sql(), column)
 	if slices.Contains(e.cat.partitionKeys, c.Name) {
 		other = e.otherStamp()
 	}
 	if e.idAssigned() {
-		other += "\n-- or set source.order: id"
+		other += "\nor set source.order: id"
 	}
-	return fmt.Sprintf("%s;\n-- that is for stamps in UTC. If those so far are in another zone:\n%s", e.setDefault(l, m), other)
+	other = "that is for stamps in UTC. If those so far are in another zone:\n" + other
+	return e.setDefault(l, m) + ";\n-- " + strings.ReplaceAll(other, "\n", "\n-- ") // pasted as a whole, it sets the default alone
 }
 
 // otherStamp is what to do where a stamp is not in UTC and is a partition key, whose type cannot be changed.
