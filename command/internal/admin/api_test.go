@@ -95,7 +95,8 @@ func TestAPI_DigestsOfPayloadsAreHiddenLikePayloads(t *testing.T) {
 		", secret: whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw}}, poll: 20ms, start: beginning}\n")
 	insert(t, s.pool, "ann", 1)
 	s.until(func(p desk.Process) bool { return p.State == "halted" })
-	pgtest.Exec(t, s.pool, `INSERT INTO od.cursor_event (process_name, actor, action, detail) VALUES ('a', 'w', 'configure', '{"salt": "s", "sink": "exec"}')`)
+	pgtest.Exec(t, s.pool, `INSERT INTO od.cursor_event (process_name, actor, action, detail) VALUES ('a', 'w', 'configure', '{"salt": "s", "sink": "exec"}'),
+		('a', 'alice', 'amend', '{"original_sha256": "x", "payload_sha256": "y"}')`) // as a former version noted it
 	o, err := daemon.NewOperator(t.Context(), s.config, "a")
 	require.NoError(t, err)
 	defer o.Close()

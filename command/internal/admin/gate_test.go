@@ -331,7 +331,7 @@ func TestGate_BoundsWhatItReads(t *testing.T) {
 
 func TestGate_ManyFailedLoginsAreRefusedForAWhile(t *testing.T) {
 	t.Parallel()
-	s := openAt(t, everywhere, "{users: {bob: '"+hash(t, "bobs password")+"'}, operate_tokens: {alice: "+operateToken+"}}", processA)
+	s := openStill(t, everywhere, "{users: {bob: '"+hash(t, "bobs password")+"'}, operate_tokens: {alice: "+operateToken+"}}", processA)
 	session := s.logIn(url.Values{"token": {operateToken}})
 	login := func(password string) request {
 		return request{path: "/api/v1/me", header: map[string]string{"Authorization": basic("bob", password)}}
@@ -352,7 +352,7 @@ func TestGate_ManyFailedLoginsAreRefusedForAWhile(t *testing.T) {
 // No one guesses a token. So a program with an old one must not lock out the others at its address.
 func TestGate_WrongTokensLockNobodyOut(t *testing.T) {
 	t.Parallel()
-	s := openAt(t, everywhere, "{users: {bob: '"+hash(t, "bobs password")+"'}, operate_tokens: {alice: "+operateToken+"}}", processA)
+	s := openStill(t, everywhere, "{users: {bob: '"+hash(t, "bobs password")+"'}, operate_tokens: {alice: "+operateToken+"}}", processA)
 	for range 11 {
 		require.Equal(t, http.StatusUnauthorized, s.send(as("former-0123456789-0123456789", http.MethodGet, "/api/v1/me", "")).status)
 		require.Equal(t, http.StatusUnauthorized, s.tryLogIn(url.Values{"token": {"former-0123456789-0123456789"}}).status)
@@ -372,7 +372,7 @@ func TestGate_FailuresAreCountedByTheClientOfAProxy(t *testing.T) {
 	for proxy, others := range map[string]int{"127.0.0.1": http.StatusOK, "10.0.0.5": http.StatusTooManyRequests} {
 		t.Run(proxy, func(t *testing.T) {
 			t.Parallel()
-			s := openAt(t, everywhere, fmt.Sprintf(settings, proxy, hashed), processA)
+			s := openStill(t, everywhere, fmt.Sprintf(settings, proxy, hashed), processA)
 			login := func(password, client string) int {
 				return s.send(request{path: "/api/v1/me", header: map[string]string{"Authorization": basic("bob", password), "X-Forwarded-For": client}}).status
 			}

@@ -96,15 +96,27 @@ func openWith(t testing.TB, pool *pgxpool.Pool, listen string, config daemon.Con
 	return openPages(t, pool, listen, config, pages)
 }
 
+// openStill is openAt with a clock that stands still: what counts within a minute counts on a busy machine, too.
+func openStill(t testing.TB, listen, settings, processes string) *site {
+	t.Helper()
+	at := time.Now()
+	return openServing(t, database(t), listen, configure(t, settings, processes), admin.ServeAt(pages, func() time.Time { return at }))
+}
+
 // openPages is openWith with pages of the caller's.
 func openPages(t testing.TB, pool *pgxpool.Pool, listen string, config daemon.Config, pages func(*desk.Desk) http.Handler) *site {
+	t.Helper()
+	return openServing(t, pool, listen, config, admin.Serve(pages))
+}
+
+func openServing(t testing.TB, pool *pgxpool.Pool, listen string, config daemon.Config, serve daemon.Serve) *site {
 	t.Helper()
 	s := &site{t: t, log: &buffer{}, out: &buffer{}, pool: pool, config: config, done: make(chan error, 1)}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	s.stop = cancel
 	go func() {
 		s.done <- daemon.Run(ctx, daemon.RunConfig{
-			Config: s.config, Grace: time.Second, Listen: listen, Stdout: s.out, Logger: daemon.NewLogger(s.log, slog.LevelInfo), Serve: admin.Serve(pages)})
+			Config: s.config, Grace: time.Second, Listen: listen, Stdout: s.out, Logger: daemon.NewLogger(s.log, slog.LevelInfo), Serve: serve})
 	}()
 	t.Cleanup(func() {
 		s.stop()

@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/desk"
@@ -12,7 +13,9 @@ import (
 type Pages func(d *desk.Desk) http.Handler
 
 // Serve returns what a daemon serves beside metrics and health: the API, and pages.
-func Serve(pages Pages) daemon.Serve {
+func Serve(pages Pages) daemon.Serve { return serve(pages, time.Now) }
+
+func serve(pages Pages, now func() time.Time) daemon.Serve {
 	return func(ctx context.Context, i daemon.Inside) (http.Handler, func(), error) {
 		d, err := desk.New(ctx, desk.Config{Config: i.Config, Logger: i.Logger, Stdout: i.Stdout})
 		if err != nil {
@@ -22,7 +25,7 @@ func Serve(pages Pages) daemon.Serve {
 		if pages != nil {
 			handler = pages(d)
 		}
-		gate, err := New(ctx, Config{Settings: i.Config.Admin, Loopback: i.Loopback(), Desk: d, Pages: handler, Logger: i.Logger})
+		gate, err := New(ctx, Config{Settings: i.Config.Admin, Loopback: i.Loopback(), Desk: d, Pages: handler, Logger: i.Logger, now: now})
 		if err != nil {
 			d.Close()
 			return nil, nil, err
