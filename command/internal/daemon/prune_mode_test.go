@@ -436,7 +436,7 @@ func TestErase_DeletesOrBlanksDeliveredRowsOfAKeyAndNotesIt(t *testing.T) {
 	for _, d := range []cursor.Decision{dry, d} {
 		done, err := daemon.Erase(t.Context(), config, "public.bookings", e, d)
 		require.NoError(t, err)
-		require.Equal(t, rules.Erasure{Erased: table.Erased{Rows: 2, Archived: 2}, Letters: 1, Processes: []string{"a"}}, done)
+		require.Equal(t, rules.Erasure{Erased: table.Erased{Rows: 2, Archived: 2}, Letters: 1, Blanked: e.Blank, Processes: []string{"a"}}, done)
 		blanked := 0
 		if !d.DryRun {
 			blanked = 2
