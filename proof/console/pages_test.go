@@ -89,6 +89,7 @@ func TestPages_WorkWithoutScript(t *testing.T) {
 	p.open("/")
 	p.says("#fleet-table", "halted")
 	p.do(command(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}))
+	p.dumb = true
 	text := func(path string) string {
 		p.do(chromedp.Navigate(p.base + path))
 		return p.text("main")
