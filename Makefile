@@ -191,7 +191,7 @@ torture: ## Real daemons under faults by the seed SEED, for FOR; ends with a ver
 	$(GO) run ./proof/torture -for $(FOR) $(if $(SEED),-seed $(SEED)) $(if $(RACE),-race)
 
 .PHONY: torture-short
-torture-short: ## One fixed seed of torture, under 3 minutes. Needs: as test; rabbitmq-server
+torture-short: ## One fixed seed of torture, a few minutes. Needs: as test; rabbitmq-server
 	$(GO) run ./proof/torture -short
 
 .PHONY: receivers

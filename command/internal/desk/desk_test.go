@@ -340,12 +340,7 @@ func TestDoctor_OneReportForAll(t *testing.T) {
 // A look must not wait for a connection that a preview has.
 func TestPreview_AsksWithTheConnectionsOfQuestions(t *testing.T) {
 	t.Parallel()
-	pool, config := fixture(t, plain)
-	insert(t, pool, "ann", 1)
-	stop := work(t, config)
-	d := sit(t, config)
-	until(t, d, delivered(1))
-	stop()
+	_, d := left(t)
 	d.board.reader.Close() // so nothing can ask with those of the looks
 	seek := Order{Verb: Seek, Process: "a", To: &Target{Kind: ToStart}}
 	p, err := d.Preview(ByOperator(t.Context()), seek)

@@ -8,16 +8,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
 func TestDoctor_WhoeverStopsWaitingLeaves(t *testing.T) {
 	t.Parallel()
-	_, config := fixture(t, plain)
-	var link *pgtest.Link
-	config.Database, link = pgtest.Proxy(t, config.Database)
-	d := sit(t, config)
+	d, link := linked(t)
 	link.Stall()
 	first := make(chan struct{})
 	go func() {

@@ -133,3 +133,24 @@ func many(n int) string {
 	}
 	return b.String()
 }
+
+// left is a desk over a process that has delivered one record, and whose worker has ended.
+func left(t testing.TB) (*pgxpool.Pool, *Desk) {
+	t.Helper()
+	pool, config := fixture(t, plain)
+	insert(t, pool, "ann", 1)
+	stop := work(t, config)
+	d := sit(t, config)
+	until(t, d, delivered(1))
+	stop()
+	return pool, d
+}
+
+// linked is a desk that reaches its database through a link that can fail.
+func linked(t testing.TB) (*Desk, *pgtest.Link) {
+	t.Helper()
+	_, config := fixture(t, plain)
+	var link *pgtest.Link
+	config.Database, link = pgtest.Proxy(t, config.Database)
+	return sit(t, config), link
+}

@@ -50,12 +50,7 @@ func TestProcess_AHeadThatMovedComesBeforeOtherProblems(t *testing.T) {
 
 func TestProcess_AHistoryThatCannotBeReadIsAProblemBesideTheHead(t *testing.T) {
 	t.Parallel()
-	pool, config := fixture(t, plain)
-	insert(t, pool, "ann", 1)
-	stop := work(t, config)
-	d := sit(t, config)
-	until(t, d, delivered(1))
-	stop()
+	pool, d := left(t)
 	insert(t, pool, "bob", 1)
 	until(t, d, func(p Process) bool { return p.Head != nil && p.HeadProblem == "" })
 	pgtest.Exec(t, pool, `ALTER TABLE od.cursor_event RENAME TO gone`)
