@@ -12,6 +12,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/screen"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/waittest"
 )
 
 // TestSkip_OfAHaltOverTheDatabaseSaysWhatItIs: it said "not at the expected position", though the operator had
@@ -102,6 +103,28 @@ func TestDecision_OfAHaltOverUsProposesNoSkip(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, before.Position, outcome.After.Position)
 	require.Equal(t, cursor.Running, outcome.After.State)
+}
+
+// The first worker of a process makes its cursor while the process is paused: it is no other cursor than the one that was meant.
+func TestPause_BesideTheFirstRunPausesItsCursor(t *testing.T) {
+	t.Parallel()
+	pool, config := drained(t, stdoutProcess)
+	config.Processes[0].Name = "new"
+	o := operatorOf(t, config)
+	worker := session(t, `BEGIN;
+		INSERT INTO od.cursor (process_name, position) VALUES ('new', '');
+		INSERT INTO od.cursor_event (process_name, actor, action) VALUES ('new', 'w', 'create')`)
+	paused := make(chan error, 1)
+	go func() {
+		_, err := o.Pause(t.Context(), cursor.Decision{Actor: "alice", Reason: "x"})
+		paused <- err
+	}()
+	untilTrue(t, pool, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '/* cursor.prepare */%')")
+	exec(t, worker, "COMMIT")
+	require.NoError(t, waittest.Receive(t, paused, "the pause"))
+	row, err := newStore(t, pool).Look(t.Context(), "new")
+	require.NoError(t, err)
+	require.Equal(t, cursor.Paused, row.State)
 }
 
 // An operator compares what seek printed with status and history, and takes it for --expect.

@@ -86,7 +86,12 @@ const ListRecords = 20
 func (o *Operator) Pause(ctx context.Context, d cursor.Decision) (Outcome, error) {
 	change, err := o.op.Pause(ctx, o.process, d)
 	if o.beforeFirstRun(err) {
-		return o.pauseNew(ctx, d)
+		var outcome Outcome
+		outcome, err = o.pauseNew(ctx, d)
+		if !errors.Is(err, cursor.ErrExists) {
+			return outcome, err
+		}
+		change, err = o.op.Pause(ctx, o.process, d) // its first worker has made the cursor meanwhile
 	}
 	if err != nil {
 		return Outcome{}, o.explain(ctx, err)
