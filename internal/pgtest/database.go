@@ -14,8 +14,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// timeout bounds each step of making and dropping a database.
-const timeout = time.Minute
+// timeout bounds each step of making and dropping a database. The server writes and removes files for it: on a machine whose
+// disk is busy with other tests, that has taken more than a minute.
+const timeout = 5 * time.Minute
 
 // databases holds the database of every running test.
 var databases sync.Map // testing.TB -> func() string

@@ -55,7 +55,7 @@ var shared = sync.OnceValues(func() (string, error) {
 		Announce(slog.New(slog.NewTextHandler(os.Stderr, nil)))
 		return address, nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	server, err := pglocal.Start(ctx, pglocal.Config{Settings: Settings(), Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
 	if err != nil {
@@ -71,7 +71,7 @@ func Server(t testing.TB, settings map[string]string) *pglocal.Server {
 	t.Helper()
 	all := roomy()
 	maps.Copy(all, settings)
-	ctx, cancel := context.WithTimeout(context.Background(), 5*timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	server, err := pglocal.Start(ctx, pglocal.Config{Settings: all})
 	if err != nil {

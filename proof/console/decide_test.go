@@ -22,7 +22,7 @@ func (p *tab) press(verb string) {
 func (p *tab) approve(reason string) {
 	p.t.Helper()
 	if reason != "" {
-		p.do(chromedp.SendKeys(chromedp.CSS("#reason"), reason))
+		p.enter("#reason", reason)
 	}
 	p.click("#decision form button")
 	p.until(`document.querySelector("#decision li:last-child[aria-current]") !== null`)
@@ -97,7 +97,7 @@ func TestProcess_PauseResumeAndSeek(t *testing.T) {
 	p.says("#standing", "stocktaking")
 
 	p.click("#seek summary")
-	p.do(chromedp.SendKeys(chromedp.CSS(`#seek input[name="at-id"]`), "p-1"))
+	p.enter(`#seek input[name="at-id"]`, "p-1")
 	p.click("#seek button")
 	p.says("#decision", "p-1")
 	p.says("#decision", "p-2")
@@ -118,7 +118,7 @@ func (p *tab) seek(kind, place string) {
 	p.open("/processes/payments")
 	p.click("#seek summary")
 	p.click(fmt.Sprintf(`#seek input[name="to"][value="%s"]`, kind))
-	p.do(chromedp.SendKeys(chromedp.CSS(fmt.Sprintf(`#seek input[name="at-%s"]`, kind)), place))
+	p.enter(fmt.Sprintf(`#seek input[name="at-%s"]`, kind), place)
 	p.click("#seek button")
 	p.do(chromedp.WaitVisible(chromedp.CSS("#decision.decision")))
 }
@@ -157,7 +157,7 @@ func TestProcess_AFormKeepsWhatIsTypedWhileItIsReplaced(t *testing.T) {
 	w := newWorld(t, process{"payments", "payments", ""})
 	p := w.ada()
 	p.openSeek()
-	p.do(chromedp.SendKeys(chromedp.CSS(`#seek input[name="at-time"]`), "2026-11-28T"))
+	p.enter(`#seek input[name="at-time"]`, "2026-11-28T")
 	require.Equal(t, "time", p.chosen(), "a place that is typed chooses its kind")
 	w.command("pause", "payments", "--reason", "a test")
 	p.until(`document.querySelector('button[aria-label="Preview of resume"]') !== null`)
@@ -221,7 +221,7 @@ func TestProcess_ADecisionOnWhatHasChangedIsNotMade(t *testing.T) {
 		return pgtest.Value[bool](t, w.pool, "SELECT EXISTS (SELECT FROM public.cursor WHERE state = 'halted' AND sequence > 0)")
 	})
 	p.allow("409")
-	p.do(chromedp.SendKeys(chromedp.CSS("#reason"), "too late"))
+	p.enter("#reason", "too late")
 	p.click("#decision form button")
 	p.says("#decision", "Something has changed since")
 	require.Equal(t, 1, pgtest.Value[int](t, w.pool, "SELECT count(*)::int FROM public.cursor_event WHERE action = 'skip'"))

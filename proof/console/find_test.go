@@ -10,7 +10,8 @@ import (
 func (p *tab) find(by, text string) {
 	p.t.Helper()
 	p.open("/find")
-	p.do(chromedp.SetValue(chromedp.CSS(`select[name="by"]`), by), chromedp.SendKeys(chromedp.CSS(`input[name="value"]`), text))
+	p.do(chromedp.SetValue(chromedp.CSS(`select[name="by"]`), by))
+	p.enter(`input[name="value"]`, text)
 	p.leave("form.filters button")
 }
 

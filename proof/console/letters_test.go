@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
@@ -100,7 +99,7 @@ func TestLetters_ATextReachesTheGroupsThatThePageDoesNotShow(t *testing.T) {
 	require.Equal(t, 50, value[int](p, `document.querySelectorAll("form[action='/letters/preview']").length`))
 
 	p.open("/letters?process=payments")
-	p.do(chromedp.SendKeys(chromedp.CSS(`input[name="error"]`), strings.Repeat("x", 55)))
+	p.enter(`input[name="error"]`, strings.Repeat("x", 55))
 	p.leave(`form[role="search"] button`)
 	require.Equal(t, w.url+"/letters", value[string](p, "location.href"), "no address has a text of an error")
 	require.Equal(t, 1, value[int](p, `document.querySelectorAll("form[action='/letters/preview']").length`))

@@ -3,7 +3,6 @@ package console
 import (
 	"testing"
 
-	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 )
 
@@ -14,7 +13,7 @@ func TestLogin_AWrongTokenIsRefusedAndALogoutEndsTheSession(t *testing.T) {
 	p.allow("401")
 	p.allow("[object Event]") // htmx notes that the stream of the session has ended
 	p.open("/login")
-	p.do(chromedp.SendKeys(chromedp.CSS("#token"), "not-a-token"))
+	p.enter("#token", "not-a-token")
 	p.leave("form:has(#token) button")
 	p.says("main", "not known")
 	p.logIn(operateToken)

@@ -65,7 +65,7 @@ func TestMany_AThousandProcessesWithoutLag(t *testing.T) {
 		p.quick()
 	}
 
-	p.do(chromedp.SendKeys(chromedp.CSS("[data-filter]"), "tenant07 0007"))
+	p.enter("[data-filter]", "tenant07 0007")
 	p.until(`document.querySelectorAll("[data-row]:not([hidden])").length === 1 && document.querySelector("#shown").textContent === "1"`)
 	p.open("/?group=prefix&q=tenant")
 	require.Equal(t, 40, value[int](p, `document.querySelectorAll("tr.group").length`))

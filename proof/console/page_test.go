@@ -233,31 +233,45 @@ func (p *tab) says(selector, text string) {
 	p.until(fmt.Sprintf("(document.querySelector(%q)?.innerText ?? '').includes(%q)", selector, text))
 }
 
-// click clicks an element, once it is there. The page may replace or move an element between the moment that it is found
-// and the click: then it was not clicked, and is clicked again.
+// click clicks an element, once it is there. The page may replace it at any time, so it is known by its selector alone: what
+// has its place is clicked. The page may also move it between the moment that it is found and the click: then it was not
+// clicked, and is clicked again.
 func (p *tab) click(selector string) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, patience)
-	defer cancel()
-	arm := chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`(function () {
-		window.missed = true;
-		document.querySelector(%q).addEventListener("click", function () { window.missed = false; }, { capture: true, once: true });
-	})()`, selector))
-	for {
-		err := chromedp.Do(ctx, chromedp.WaitVisible(chromedp.CSS(selector)), arm, chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
-		if err != nil && ctx.Err() == nil && strings.Contains(err.Error(), "Could not find node with given id") {
-			continue
-		}
-		require.NoError(p.t, err, selector)
-		// Another page, which the click has opened, has no such word.
-		if p.dumb {
-			return
-		}
-		if missed, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("window.missed === true")); err == nil && missed {
-			continue
-		}
+	if p.dumb {
+		p.do(chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
 		return
 	}
+	for missed := true; missed; {
+		p.until(fmt.Sprintf(`(function () {
+			var element = document.querySelector(%[1]q);
+			if (!element?.checkVisibility()) return false;
+			element.scrollIntoView({ block: "center", inline: "nearest", behavior: "instant" });
+			var box = element.getBoundingClientRect();
+			window.aim = { x: box.x + box.width / 2, y: box.y + box.height / 2, missed: true };
+			if (!document.elementFromPoint(aim.x, aim.y)?.closest(%[1]q)) return false;
+			addEventListener("click", function (e) { if (e.target.closest(%[1]q)) aim.missed = false; }, { capture: true, once: true });
+			return true;
+		})()`, selector))
+		aim := value[struct{ X, Y float64 }](p, "window.aim ?? {}")
+		p.do(chromedp.MouseClickXY(aim.X, aim.Y))
+		// Another page, which the click has opened or is opening, has no such word.
+		ctx, cancel := context.WithTimeout(p.ctx, patience)
+		m, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("window.aim?.missed === true"))
+		cancel()
+		missed = err == nil && m
+	}
+}
+
+// enter types a text into a field, once it is there. The page may replace a field between two keys.
+func (p *tab) enter(selector, text string) {
+	p.t.Helper()
+	if p.dumb {
+		p.do(chromedp.SendKeys(chromedp.CSS(selector), text))
+		return
+	}
+	p.until(fmt.Sprintf("(document.querySelector(%[1]q)?.focus(), document.activeElement.matches(%[1]q))", selector))
+	p.do(chromedp.KeyEvent(text))
 }
 
 // mark marks the page that is loaded: the mark is gone after another load.

@@ -103,7 +103,7 @@ func TestPages_WorkWithoutScript(t *testing.T) {
 	p.click(`button[aria-label="Preview of retry"]`)
 	p.do(chromedp.WaitVisible(chromedp.CSS("#reason")))
 	w.receiver.accept("-5")
-	p.do(chromedp.SendKeys(chromedp.CSS("#reason"), "no script"))
+	p.enter("#reason", "no script")
 	p.click("#decision form button")
 	w.eventually(func() bool { return len(w.receiver.bodies("-5")) == 1 })
 }

@@ -48,7 +48,7 @@ func TestPictures(t *testing.T) {
 	p.says("#head", "the amount is negative")
 	p.shoot("process")
 	p.press("skip")
-	p.do(chromedp.SendKeys(chromedp.CSS("#reason"), "the order was cancelled: ticket OPS-1432"))
+	p.enter("#reason", "the order was cancelled: ticket OPS-1432")
 	p.shoot("preview")
 	p.approve("")
 

@@ -251,7 +251,7 @@ func (w *world) ada() *tab {
 func (p *tab) logIn(token string) {
 	p.t.Helper()
 	p.open("/login")
-	p.do(chromedp.SendKeys(chromedp.CSS("#token"), token))
+	p.enter("#token", token)
 	p.leave(`form:has(#token) button`)
 }
 
