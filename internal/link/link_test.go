@@ -15,7 +15,7 @@ import (
 )
 
 // patience bounds every wait: a test that needs it fails.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // server accepts connections and hands them over.
 func server(t *testing.T) (string, <-chan net.Conn) {

@@ -141,7 +141,7 @@ func TestConnect_ASilentServerEndsWithTimeout(t *testing.T) {
 	require.ErrorContains(t, err, "nothing was sent: ")
 	require.ErrorContains(t, err, "100ms")
 	require.Equal(t, "unreached", sinktest.Class(err), err)
-	require.Less(t, time.Since(began), 8*time.Second)
+	require.Less(t, time.Since(began), time.Minute)
 }
 
 func TestDeliverBatch_OverMutualTLS(t *testing.T) {

@@ -91,7 +91,7 @@ func fix(err error) string {
 	case errors.As(err, &authority):
 		return "; give the receiver's authority in tls, or add it to the system's roots, or name its file in SSL_CERT_FILE"
 	case errors.As(err, &name):
-		return "; let url name a host of the certificate"
+		return "; let url name a host of the certificate, or set server_name in tls to one"
 	case errors.As(err, &invalid):
 		return "; the receiver's certificate must be replaced"
 	case errors.As(err, &record):

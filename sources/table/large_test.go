@@ -103,10 +103,11 @@ func TestRead_ARecordThatIsTooLargeTakesNoMemory(t *testing.T) {
 	pool, s := sourceOn(t, bookingsSQL+`
 		INSERT INTO app.bookings (note) VALUES ('first'), (repeat('x', 100000000));
 		INSERT INTO app.bookings (note) VALUES (repeat(E'\x01', 180000000)), ('last'); -- which JSON writes in six bytes each`, Config{})
+	s.waits.read.Answer = 5 * patience // it takes the server its time
 	later(t, pool)
 	var records []processor.Record
 	var after cursor.Position
-	for until := time.Now().Add(10 * patience); len(records) < 4; { // it takes the server its time
+	for until := time.Now().Add(5 * patience); len(records) < 4; {
 		require.True(t, time.Now().Before(until), "read %v alone", ids(records))
 		records = append(records, read(t, s, after, 500).Records...)
 		after = last(records)

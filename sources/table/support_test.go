@@ -32,7 +32,7 @@ CREATE UNIQUE INDEX bookings_order ON app.bookings (created_at, id);`
 // nowTable is the same with stamps made at the start of the transaction.
 const nowTable = bookingsSQL + `ALTER TABLE app.bookings ALTER created_at SET DEFAULT now();`
 
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // database is a database of the test's own, with what sql makes in it.
 func database(t testing.TB, sql string) *pgxpool.Pool {

@@ -208,8 +208,8 @@ func (g ground) read(t testing.TB, s *Source, done <-chan struct{}) (d delivered
 		if ended && over.IsZero() {
 			over = time.Now()
 		}
-		if ended && time.Since(over) > 10*patience {
-			t.Errorf("the producers are done, and after %v more records are still to come; the last one read is at %q", 10*patience, after)
+		if ended && time.Since(over) > 3*patience {
+			t.Errorf("the producers are done, and after %v more records are still to come; the last one read is at %q", 3*patience, after)
 			return d
 		}
 		page, err := s.Read(t.Context(), after, limits[d.reads%len(limits)])

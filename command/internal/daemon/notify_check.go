@@ -86,7 +86,7 @@ func (d *doctor) targets(ctx context.Context) {
 			err = sender.Reach(ctx)
 		}
 		if err != nil {
-			d.find("", Warn, "correct the target in the file, or let this machine reach it; then try it: ordered-dispatcher notify-test "+visible.Shell(t.Name)+" -c FILE",
+			d.find("", Warn, "correct the target in the file (an authority that is not the system's belongs into its tls), or let this machine reach it; then try it: ordered-dispatcher notify-test "+visible.Shell(t.Name)+" -c FILE",
 				"a target of notify cannot be reached: %v", err)
 		}
 	}

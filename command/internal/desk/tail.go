@@ -12,6 +12,8 @@ type Tail struct {
 	Next string `json:"next"`
 	// More reports that there are more than were asked for: those in between were left out.
 	More bool `json:"more"`
+	// Problem is why the last look failed: then the records may be old. "" if it did not.
+	Problem string `json:"problem,omitempty"`
 }
 
 // MaxTail bounds the number of records of one Tail.
@@ -29,7 +31,7 @@ func (d *Desk) Tail(ctx context.Context, process, after string, limit int) (Tail
 func (b *board) tail(process, after string, limit int) Tail {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	t := Tail{Records: []Record{}, Next: after}
+	t := Tail{Records: []Record{}, Next: after, Problem: b.problem}
 	m := b.memories[process]
 	if m == nil {
 		return t

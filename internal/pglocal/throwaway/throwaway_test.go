@@ -214,7 +214,7 @@ func TestStop_KillsWhatDoesNotListen(t *testing.T) {
 	d := newDir(t)
 	p, err := d.Start("log", "sh", "-c", `trap "" INT; echo deaf; while :; do sleep 1; done`)
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return d.Tail("log", 1) == "deaf" }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return d.Tail("log", 1) == "deaf" }, time.Minute, time.Millisecond)
 
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
