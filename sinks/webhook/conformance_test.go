@@ -23,6 +23,7 @@ import (
 type inbox struct {
 	addr   string
 	server *http.Server
+	ended  chan struct{} // closed when server has left its listener
 	mu     sync.Mutex
 	all    []sinktest.Message
 	heads  []http.Header
@@ -51,8 +52,11 @@ func (b *inbox) listen() error {
 	if err != nil {
 		return err
 	}
-	b.server = &http.Server{Handler: b, ReadHeaderTimeout: time.Minute}
-	go func(server *http.Server) { _ = server.Serve(listener) }(b.server)
+	b.server, b.ended = &http.Server{Handler: b, ReadHeaderTimeout: time.Minute}, make(chan struct{})
+	go func(server *http.Server, ended chan struct{}) {
+		defer close(ended)
+		_ = server.Serve(listener)
+	}(b.server, b.ended)
 	return nil
 }
 
@@ -107,6 +111,7 @@ func (b *inbox) lose(testing.TB) (back func()) {
 
 func (b *inbox) away(t testing.TB) (back func()) {
 	require.NoError(t, b.server.Close())
+	<-b.ended // a server that has not begun has not closed its listener
 	return func() { require.NoError(t, b.listen()) }
 }
 

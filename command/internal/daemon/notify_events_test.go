@@ -50,7 +50,7 @@ func TestNotify_OfALagAboveTheObjective(t *testing.T) {
 		_, err := s.Create(t.Context(), process, "")
 		require.NoError(t, err)
 	}
-	exec(t, pool, "INSERT INTO public.bookings (created_at) VALUES (clock_timestamp() - interval '29 seconds')")
+	exec(t, pool, "INSERT INTO public.bookings (created_at) VALUES (clock_timestamp() - interval '1 second')")
 	n.Round(t.Context())
 	require.Empty(t, o.got())
 	exec(t, pool, "INSERT INTO public.bookings (created_at) VALUES (clock_timestamp() - interval '5 minutes')")
