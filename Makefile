@@ -27,7 +27,7 @@ RETENTION_SECONDS = 600
 
 # Tests wait for servers and timers, hence more of them at once than there are cores. With eight, two cores were never idle, and
 # each test was slow.
-TEST_FLAGS = -count=1 -timeout 20m -parallel 4
+TEST_FLAGS = -count=1 -timeout 40m -parallel 4
 
 # What tests draw by chance: pgregory.net/rapid reads this variable, and so does pgtest.Seed. 0 = another one each time.
 export RAPID_SEED = $(if $(filter random,$(SEED)),0,$(or $(SEED),1))
